@@ -1,5 +1,5 @@
 //! Streaming calls: results that clients read, and rows that clients send. Their number is bounded, and none stays long
-//! whose client does nothing.
+//! if its client does nothing.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -30,11 +30,11 @@ pub struct ActiveStreams {
     stall: Duration,
 }
 
-/// How a result is ended from outside.
+/// The handle by which a result is ended from outside.
 pub struct DownloadHandle {
     pub cancel: Cancel,
     pub credit: Arc<StreamCredit>,
-    /// Closes the connection.
+    /// Closes the client's connection.
     pub cut: Option<CancellationToken>,
 }
 
@@ -47,7 +47,7 @@ struct AbortedDownload {
 struct ActiveDownload {
     end: DownloadHandle,
     /// Since when a message is ready that the transport has not asked for. `None` while the transport waits for us or for the client:
-    /// then the lane knows.
+    /// in both cases the lane of the send budget keeps the time.
     ready_since: Mutex<Option<Instant>>,
     call: CallTrace,
 }
@@ -59,33 +59,33 @@ impl ActiveDownload {
 }
 
 impl ActiveStreams {
-    /// `unread_bytes_max` of results that are made and not read.
+    /// `unread_bytes_max` bounds the bytes of results that are made and not read.
     pub fn new(options: &ServerOptions, unread_bytes_max: usize) -> Arc<ActiveStreams> {
         let Limits { streams_max: max, call_idle: idle, stall_timeout: stall, .. } = options.limits;
         let max_of_user = options.limits.of_user(max);
-        // Whether one is idle is decided here, and not by its handle.
+        // `ActiveStreams` itself decides what is idle, so the handles never expire.
         let gets = Handles::new("results being read", max, max_of_user, Duration::MAX);
         let puts = Handles::new("streams of rows being sent", max, max_of_user, Duration::MAX);
         let send_budget = SendBudget::new(unread_bytes_max, options.limits.of_user(unread_bytes_max));
         Arc::new(ActiveStreams { gets, puts, send_budget, left: Mutex::default(), idle, stall })
     }
 
-    /// Whether one more would be let in.
+    /// Whether one more would be admitted.
     pub fn check_room(&self, principal: &Principal) -> Result<(), Status> {
         self.gets.check_room(principal)
     }
 
-    /// For what one more result of the user makes.
+    /// The lane for one more result of the user.
     pub fn credit(&self, principal: &Principal) -> Arc<StreamCredit> {
         self.send_budget.credit(principal)
     }
 
-    /// What is made and not read, of all results.
+    /// The bytes that are made and not read, over all results.
     pub fn unread_bytes(&self) -> usize {
         self.send_budget.bytes()
     }
 
-    /// `messages` with a place among those that are read, which can be cancelled by the handle.
+    /// `messages`, registered as a result that is being read. It can be cancelled by the handle.
     pub fn get(
         self: &Arc<ActiveStreams>,
         principal: &Principal,
@@ -99,14 +99,14 @@ impl ActiveStreams {
         Ok(Box::pin(TrackedStream { messages, get, _place: place }))
     }
 
-    /// A place for rows that are sent, until it is dropped.
+    /// A permit for one stream of rows from a client. Dropping it releases it.
     pub fn put(self: &Arc<ActiveStreams>, principal: &Principal) -> Result<StreamPermit, Status> {
         let handle = new_handle();
         self.puts.put(principal, handle.clone(), Arc::new(()))?;
         Ok(StreamPermit { active_streams: Arc::downgrade(self), principal: principal.clone(), handle, is_get: false })
     }
 
-    /// False where nothing of this handle is read.
+    /// False if no result of this handle is being read.
     pub fn cancel(&self, principal: &Principal, handle: &[u8]) -> bool {
         let get = self.gets.get(principal, handle);
         get.is_ok_and(|get| {
@@ -115,12 +115,12 @@ impl ActiveStreams {
         })
     }
 
-    /// How far a result is that is read; None where there is none of this handle.
+    /// The progress of a result that is being read; `None` if there is none of this handle.
     pub fn report(&self, principal: &Principal, handle: &[u8]) -> Option<QueryReport> {
         self.gets.get(principal, handle).ok()?.end.cancel.report()
     }
 
-    /// Ends results that nobody has read on from for too long.
+    /// Ends results whose clients have stopped reading for too long.
     pub fn sweep(&self) {
         let has_stalled = |get: &ActiveDownload, so_long: Duration| get.end.credit.stalled().is_some_and(|stalled| stalled >= so_long);
         let is_left =
@@ -150,7 +150,7 @@ impl ActiveStreams {
     }
 
     /// Closes the connections of results that were ended as long ago as they had stalled before, and of which nothing was read since: only
-    /// so does the transport let go of what was made. While there is room, it is let lie: other calls of the connection may be at work.
+    /// so the transport frees the messages. While there is room, the connection stays open: other calls may use it.
     fn cut_off(&self) {
         self.left.lock().retain(|left| {
             let Some(stalled) = left.credit.stalled() else { return false };
@@ -163,20 +163,20 @@ impl ActiveStreams {
         });
     }
 
-    /// Ends those of owners that are not kept.
+    /// Ends the streams of owners for which `keep` is false.
     pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
         for get in self.gets.remove_if(|principal, _| !keep(principal)) {
             self.end_unread(&get);
         }
     }
 
-    /// Of results that are read.
+    /// The number of results that are being read.
     pub fn count(&self) -> usize {
         self.gets.len()
     }
 }
 
-/// Gives up its place when it is dropped.
+/// Releases its permit when it is dropped.
 pub struct StreamPermit {
     active_streams: Weak<ActiveStreams>,
     principal: Principal,
@@ -194,7 +194,7 @@ impl Drop for StreamPermit {
     }
 }
 
-/// The messages of a result, and whether they are asked for.
+/// The messages of a result. It records when the transport polls them.
 struct TrackedStream {
     messages: FlightStream,
     get: Arc<ActiveDownload>,
@@ -205,7 +205,7 @@ impl Stream for TrackedStream {
     type Item = Result<Message, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // What goes wrong while a result is made is known to nobody yet.
+        // An error while a result is made was not logged yet.
         let polled =
             self.messages.poll_next_unpin(context).map(|next| next.map(|message| message.map_err(|error| log_status("DoGet", error))));
         *self.get.ready_since.lock() = polled.is_ready().then(Instant::now);
@@ -215,7 +215,7 @@ impl Stream for TrackedStream {
 
 pub type Messages = Pin<Box<dyn Stream<Item = Result<FlightData, Status>> + Send>>;
 
-/// The messages of a client; one that sends nothing for too long is told so, and its call ends.
+/// The messages of a client. If none comes for too long, the call ends with an error.
 pub fn patient(messages: impl Stream<Item = Result<FlightData, Status>> + Unpin + Send + 'static, idle: Duration) -> Messages {
     Box::pin(futures::stream::unfold(Some(messages), move |messages| async move {
         let mut messages = messages?;

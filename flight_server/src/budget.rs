@@ -1,5 +1,5 @@
-//! What all clients together may have us keep: texts of statements, settings, bound parameters. Each of their
-//! handles is bounded in number and each text in length, but not their product.
+//! The memory that the server keeps for all clients together: texts of statements, settings, bound parameters. Their
+//! handles are bounded in number and each text in length, but their product is too large.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ pub struct Budget {
     max_bytes: usize,
 }
 
-/// Given back when it is dropped.
+/// Dropping it returns the bytes to the budget.
 pub struct BudgetShare {
     budget: Arc<Budget>,
     bytes: usize,
@@ -35,12 +35,12 @@ impl Budget {
 }
 
 impl BudgetShare {
-    /// Takes the other one in.
+    /// Adds the bytes of the other share.
     pub fn join(&mut self, mut other: BudgetShare) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Gives back what it has over so many bytes.
+    /// Returns all but `bytes` to the budget.
     pub fn shrink(&mut self, bytes: usize) {
         let over = self.bytes.saturating_sub(bytes);
         self.bytes -= over;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_back_can_be_taken_again() {
+    fn returned_bytes_can_be_taken_again() {
         let budget = Budget::new(100);
         let first = budget.take(60).unwrap();
         assert!(budget.take(41).is_err());
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_become_one_of_which_a_part_is_given_back() {
+    fn shares_can_be_joined_and_shrunk() {
         let budget = Budget::new(100);
         let mut share = budget.take(30).unwrap();
         share.join(budget.take(70).unwrap());

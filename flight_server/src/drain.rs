@@ -1,4 +1,4 @@
-//! Whether the server is leaving: then no statement begins any more.
+//! Whether the server is shutting down. Then no new statement begins.
 
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -15,7 +15,7 @@ impl Drain {
         self.0.is_cancelled()
     }
 
-    /// Where something new would begin.
+    /// An error once the server is shutting down. Called before new work begins.
     pub fn check(&self) -> Result<(), Status> {
         if self.has_begun() { Err(self.refusal()) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Errors of the engine as clients see them: a code to decide by, a sentence and what to do.
+//! Errors of the engine as clients see them: a status code, a message and a hint.
 
 use arrow::error::ArrowError;
 use bytes::Bytes;
@@ -28,14 +28,14 @@ pub fn status(error: EngineError) -> Status {
     status
 }
 
-/// As [`status`], with the place in the statement.
+/// Like [`status`], with the position in the statement.
 pub fn status_in(error: EngineError, sql: &str) -> Status {
     let Some(place) = error.position().and_then(|position| place(sql, position)) else { return status(error) };
     let located = status(error);
     Status::with_metadata(located.code(), format!("{} ({place})", located.message()), located.metadata().clone())
 }
 
-/// As [`status`], of a table that was named without SQL: an error has no place in it, and that there is no such table has the code of that.
+/// Like [`status`], for a table that was named without SQL: the error has no position, and a missing table has the code `NotFound`.
 pub fn status_by_path(error: EngineError, command: &TableCommand, session: &Session) -> Status {
     let is_there = session.has_table(&command.schema, &command.table).unwrap_or(true);
     let said = status(error);
@@ -49,7 +49,7 @@ pub fn status_by_path(error: EngineError, command: &TableCommand, session: &Sess
     told
 }
 
-/// A message travels in a header, and clients commonly take 8 KiB of those in all.
+/// A message travels in a header, and clients commonly accept 8 KiB of headers in all.
 const MESSAGE_BYTES_MAX: usize = 5_000;
 
 fn sentence(error: &EngineError) -> String {
@@ -63,7 +63,7 @@ fn sentence(error: &EngineError) -> String {
     }
 }
 
-/// Where a message is cut off; None if it fits as it is.
+/// The byte at which a message is cut off; `None` if it fits.
 fn end_of_fitting(text: &str) -> Option<usize> {
     let mut bytes = 0;
     text.char_indices().find_map(|(at, char)| {
@@ -72,7 +72,7 @@ fn end_of_fitting(text: &str) -> Option<usize> {
     })
 }
 
-/// In a header, most bytes that are no letters are three: `%20`.
+/// In a header, most bytes other than letters take three: `%20`.
 fn header_bytes(char: char) -> usize {
     if char.is_ascii_alphanumeric() { 1 } else { 3 * char.len_utf8() }
 }
@@ -81,8 +81,8 @@ fn shortened(text: &str, end: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// What a call has come to, for the log and for the client: it may repeat what the client has sent, which need not fit into a
-/// header. What is the client's to mend is worth a line to who looks for it, and a bug of ours to everybody.
+/// Logs an error and returns it for the client. Its message may repeat what the client has sent, which need not fit into a
+/// header. An error of the client is logged at the level info, and a bug of the server at error.
 pub fn log_status(call: &str, error: Status) -> Status {
     let error = match end_of_fitting(error.message()) {
         Some(end) => {
@@ -100,7 +100,7 @@ pub fn log_status(call: &str, error: Status) -> Status {
     error
 }
 
-/// Arrow's refusal of what we were about to send: ours, not the client's.
+/// Arrow fails to encode a result: this is a bug of the server, not an error of the client.
 pub fn arrow_status(error: ArrowError) -> Status {
     Status::internal(format!("the result cannot be sent: {error}; please report it"))
 }

@@ -1,7 +1,7 @@
-//! What clients hold of us by an opaque handle: bounded in number, for all and for each user, and forgotten when
-//! nobody has used it for long.
+//! Objects that clients hold by an opaque handle: bounded in number, in total and per user, and dropped when
+//! they were not used for long.
 //!
-//! **Invariant:** a handle is of use to its owner alone; to others it is as if it were not there.
+//! **Invariant:** only its owner can use a handle; for others it does not exist.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::auth::Principal;
 
-/// 32 hexadecimal digits at random: fit for a header, and not to be guessed.
+/// 32 random hexadecimal digits: safe in a header, and not guessable.
 pub type Handle = Bytes;
 
 pub fn new_handle() -> Handle {
@@ -23,10 +23,10 @@ pub fn new_handle() -> Handle {
 }
 
 pub struct Handles<T> {
-    /// What handles stand for, in the plural and in the words of an error.
+    /// The objects, as a plural noun for errors.
     what: &'static str,
     max: usize,
-    /// Of one user.
+    /// The limit for one user.
     max_of_user: usize,
     idle: Duration,
     entries: Mutex<Entries<T>>,
@@ -59,9 +59,9 @@ impl<T> Handles<T> {
         Ok(handle)
     }
 
-    /// Where there is no room, the one that was not used for longest gives way, unless it is in use: of the same owner
-    /// if he has his share, or else of the owner who has most; and of his sessions, of the one that has most. For what
-    /// many clients ask for and do not come back for, so that none of them takes from the others what they still need.
+    /// If there is no room, the least recently used object that is not in use is evicted: of the same owner
+    /// if its share is full, or else of the owner that has most; and of that owner's sessions, of the one that has most. This is for
+    /// objects that many clients create and abandon, so that none of them evicts what others still need.
     pub fn insert_over_oldest(
         &self,
         principal: &Principal,
@@ -77,7 +77,7 @@ impl<T> Handles<T> {
             false => None,
         };
         let oldest = holder.and_then(|holder| entries.oldest_idle(&holder, &value, session_of)).and_then(|oldest| entries.remove(&oldest));
-        // Under the same lock: the room that was made is this one's.
+        // Under the same lock, so that no other insert takes the room.
         let room = self.check_room_in(&entries, principal);
         if room.is_ok() {
             entries.put(principal, handle.clone(), value);
@@ -87,10 +87,10 @@ impl<T> Handles<T> {
         room.map(|()| handle)
     }
 
-    /// Under a handle that was given out before.
+    /// Inserts under a handle that was issued before.
     pub fn put(&self, principal: &Principal, handle: Handle, value: Arc<T>) -> Result<(), Status> {
         self.make_room(principal);
-        // Let go before the value, if that is refused.
+        // Released before the value is dropped, if it is refused.
         let mut entries = self.entries.lock();
         self.check_room_in(&entries, principal)?;
         entries.put(principal, handle, value);
@@ -103,12 +103,12 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Whether one more of this owner's would be taken.
+    /// An error if there is no room for one more of this owner.
     pub fn check_room(&self, principal: &Principal) -> Result<(), Status> {
         self.check_room_in(&self.entries.lock(), principal)
     }
 
-    /// Counts as a use.
+    /// Getting counts as a use.
     pub fn get(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<T>, Status> {
         let mut entries = self.entries.lock();
         let entry = entries.by_handle.get_mut(handle).filter(|entry| entry.principal == *principal && entry.is_good(self.idle));
@@ -117,19 +117,19 @@ impl<T> Handles<T> {
         Ok(Arc::clone(&entry.value))
     }
 
-    /// Whether it is there; to ask is no use of it.
+    /// Whether the handle exists. This does not count as a use.
     pub fn holds(&self, principal: &Principal, handle: &[u8]) -> bool {
         let entries = self.entries.lock();
         entries.by_handle.get(handle).is_some_and(|entry| entry.principal == *principal && entry.is_good(self.idle))
     }
 
-    /// The value, which nobody gets by this handle again.
+    /// Removes the value and returns it.
     pub fn take(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<T>, Status> {
         let entry = self.entries.lock().remove_of(principal, handle).filter(|entry| entry.is_good(self.idle));
         entry.map(|entry| entry.value).ok_or_else(|| self.unknown())
     }
 
-    /// Values are dropped outside of the lock: what they end may take a while.
+    /// Values are dropped outside of the lock, because that may take a while.
     pub fn remove(&self, principal: &Principal, handle: &[u8]) -> bool {
         let removed = self.entries.lock().remove_of(principal, handle);
         removed.is_some()
@@ -139,13 +139,13 @@ impl<T> Handles<T> {
         drop(self.remove_if(|principal, value| !keep(principal, value)));
     }
 
-    /// What was removed, to be dropped outside of the lock.
+    /// Removes entries and returns them, so that they are dropped outside of the lock.
     pub fn remove_if(&self, mut is_gone: impl FnMut(&Principal, &T) -> bool) -> Vec<Arc<T>> {
         let gone = self.extract(|entry| is_gone(&entry.principal, &entry.value));
         gone.into_iter().map(|entry| entry.value).collect()
     }
 
-    /// Forgets what was not used for too long, and is not in use now.
+    /// Removes entries that are idle for too long and not in use now.
     pub fn sweep(&self) {
         let idle = self.idle;
         drop(self.extract(|entry| !entry.is_good(idle)));
@@ -155,12 +155,12 @@ impl<T> Handles<T> {
         self.entries.lock().by_handle.len()
     }
 
-    /// Whether there is one of which this is so.
+    /// Whether any value satisfies the predicate.
     pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
         self.entries.lock().by_handle.values().any(|entry| is_so(&entry.value))
     }
 
-    /// Those of which this is so. It does not count as a use.
+    /// The values that satisfy the predicate. This does not count as a use.
     pub fn all_of(&self, is_so: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let entries = self.entries.lock();
         entries.by_handle.values().filter(|entry| is_so(&entry.value)).map(|entry| Arc::clone(&entry.value)).collect()
@@ -186,7 +186,7 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Without users there is one owner, to whom all belongs.
+    /// Without users there is a single owner, which has no share.
     fn is_share_used(&self, entries: &Entries<T>, principal: &Principal) -> bool {
         principal.user().is_some() && entries.counts.get(principal).is_some_and(|count| *count >= self.max_of_user)
     }
@@ -201,7 +201,7 @@ impl<T> Handles<T> {
 
 impl<T> Entries<T> {
     fn put(&mut self, principal: &Principal, handle: Handle, value: Arc<T>) {
-        // Of the same handle there is none; if there were, it would not be counted twice.
+        // The handle is new; if it were not, it would not be counted twice.
         self.remove(&handle);
         *self.counts.entry(principal.clone()).or_default() += 1;
         self.by_handle.insert(handle, Entry { value, principal: principal.clone(), used: Instant::now() });
@@ -227,7 +227,7 @@ impl<T> Entries<T> {
         self.counts.iter().max_by_key(|(_, count)| **count).map(|(principal, _)| principal.clone())
     }
 
-    /// In the session that has most of them, once it has `coming` too.
+    /// The oldest of the session that has most, counting `coming` as one more of its session.
     fn oldest_idle(&self, principal: &Principal, coming: &T, session_of: impl Fn(&T) -> Option<&Handle>) -> Option<Handle> {
         let coming = session_of(coming);
         let mut oldest: HashMap<Option<&Handle>, (usize, Instant, &Handle)> = HashMap::new();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_that_was_taken_is_unknown() {
+    fn a_handle_is_unknown_after_take() {
         let handles = Handles::new("results", 10, 10, LONG);
         let handle = handles.insert(&anybody(), 7).unwrap();
         assert_eq!(*handles.take(&anybody(), &handle).unwrap(), 7);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_of_another_is_as_if_it_were_not_there() {
+    fn the_handle_of_another_owner_does_not_exist() {
         let (ada, bob) = (Principal::named("ada"), Principal::named("bob"));
         let handles = Handles::new("results", 10, 10, LONG);
         let handle = handles.insert(&ada, 7).unwrap();
@@ -297,21 +297,21 @@ mod tests {
     }
 
     #[test]
-    fn a_user_with_his_share_keeps_nobody_else_out() {
+    fn a_user_with_a_full_share_does_not_block_others() {
         let (ada, bob) = (Principal::named("ada"), Principal::named("bob"));
         let handles = Handles::new("sessions", 4, 2, LONG);
         let first = handles.insert(&ada, 1).unwrap();
         handles.insert(&ada, 2).unwrap();
         assert_eq!(handles.insert(&ada, 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
         handles.insert(&bob, 4).unwrap();
-        // What he has longest gives way to what he asks for, and nothing of others.
+        // The user's own oldest entry is evicted, and nothing of others.
         handles.insert_over_oldest(&ada, Arc::new(5), |_| None).unwrap();
         assert!(handles.get(&ada, &first).is_err());
         assert_eq!(handles.len(), 3);
     }
 
     #[test]
-    fn where_all_is_full_who_has_most_gives_way() {
+    fn when_all_is_full_the_owner_with_most_is_evicted_from() {
         let handles = Handles::new("results", 3, 2, LONG);
         let first = handles.insert(&Principal::named("ada"), 1).unwrap();
         handles.insert(&Principal::named("ada"), 2).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_has_most_gives_way_and_no_other() {
+    fn the_session_that_has_most_is_evicted_from_and_no_other() {
         let handles: Handles<(&str, Handle)> = Handles::new("results", 4, 4, LONG);
         let ask = |session: &'static str| {
             let value = Arc::new((session, Handle::from_static(session.as_bytes())));
@@ -336,14 +336,14 @@ mod tests {
         assert_eq!((left("quiet"), left("greedy")), (1, 3));
         ask("quiet");
         assert_eq!((left("quiet"), left("greedy")), (2, 2));
-        // Both have as many, and it is this one who asks for one more.
+        // Both have equally many, and this one inserts one more.
         ask("quiet");
         assert_eq!((left("quiet"), left("greedy")), (2, 2));
         assert!(handles.get(&anybody(), &quiet).is_err());
     }
 
     #[test]
-    fn what_has_expired_gives_way_before_anything_is_refused() {
+    fn expired_entries_are_removed_before_an_insert_is_refused() {
         let (ada, bob, eve) = (Principal::named("ada"), Principal::named("bob"), Principal::named("eve"));
         let handles = Handles::new("results", 3, 2, Duration::ZERO);
         let in_use = [Arc::new(1), Arc::new(2)];
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_dropped_outside_of_the_lock() {
+    fn a_refused_value_is_dropped_outside_of_the_lock() {
         struct Refused;
         static HANDLES: Mutex<Option<Arc<Handles<Refused>>>> = Mutex::new(None);
         impl Drop for Refused {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_way_to_new_ones_refuses_none_of_many_at_once() {
+    fn concurrent_inserts_with_eviction_are_never_refused() {
         for handles in [Handles::new("results", 4, 4, LONG), Handles::new("results", 100, 4, LONG)] {
             std::thread::scope(|scope| {
                 for _ in 0..8 {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_idle_expires_unless_it_is_in_use() {
+    fn idle_entries_expire_unless_they_are_in_use() {
         let handles = Handles::new("sessions", 2, 2, Duration::ZERO);
         let handle = handles.insert(&anybody(), 1).unwrap();
         assert!(handles.get(&anybody(), &handle).is_err());

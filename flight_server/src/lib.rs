@@ -1,19 +1,19 @@
 //! The Flight and Flight SQL service over an engine.
 //!
-//! - [`server`] — answering, and leaving in good order; [`drain`] says that it leaves, [`server_error`] why it does not start
-//! - [`options`] — what the server allows; [`config`] how it is set up; [`log`] log lines
-//! - [`transport`] — connections, TLS and HTTP/2; [`auth`] who calls
-//! - [`service`] — the calls of the protocol, each handed on to one of the modules below
+//! - [`server`] — serving and shutting down; [`drain`] the state of the shutdown, [`server_error`] errors of the start
+//! - [`options`] — the limits of the server; [`config`] its configuration; [`log`] log lines
+//! - [`transport`] — connections, TLS and HTTP/2; [`auth`] authentication
+//! - [`service`] — the calls of the protocol, each dispatched to one of the modules below
 //! - [`sql`] — Flight SQL: statements, prepared statements, transactions, metadata; [`flight`] tables by path, without SQL
-//! - [`sessions`] — what a session keeps, and its turns
+//! - [`sessions`] — the sessions of clients, whose statements take turns
 //! - [`stream`] — batches to messages and back
-//! - [`active_streams`] — calls that stream: so many at once, and none that nobody reads; [`named_calls`] those that another call may end
+//! - [`active_streams`] — streaming calls, bounded in number and time; [`named_calls`] calls that can be cancelled by name
 //! - [`executors`] — the threads that plan and run statements
-//! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
-//! - [`monitor`] — health and numbers for operators; [`trace`] spans of calls and statements for a collector
-//! - [`error`] — errors of the engine as codes and sentences
+//! - [`handles`] — objects that clients hold: bounded, and dropped when idle; [`budget`] bounds their memory
+//! - [`monitor`] — health and metrics for operators; [`trace`] spans of calls and statements for a collector
+//! - [`error`] — errors of the engine as status codes and messages
 
-// Whether a call may go to another thread is asked of all that it waits for, as deep as plans and syntax trees go.
+// To check that a call is `Send`, the compiler walks all types that it awaits, as deep as plans and syntax trees nest.
 #![recursion_limit = "256"]
 
 mod active_streams;

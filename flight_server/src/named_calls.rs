@@ -1,4 +1,4 @@
-//! Calls that their client has named, so that another call can end them: not every client can leave a call that it waits for.
+//! Calls that their client has named, so that another call can cancel them: not every client can abort a call that it waits for.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,16 +12,16 @@ use tonic::metadata::MetadataMap;
 
 use crate::auth::Principal;
 
-/// The header with the name. A name is good for one call at a time.
+/// The header with the name. A name identifies one running call.
 pub const CALL: &str = "x-quiver-call";
 const NAME_BYTES_MAX: usize = 64;
 
-/// As many as there are calls, which are bounded elsewhere.
+/// There are as many as there are calls, which are bounded elsewhere.
 #[derive(Default)]
 pub struct NamedCalls(Mutex<HashMap<(Principal, Bytes), CancellationToken>>);
 
 impl NamedCalls {
-    /// What `call` gives, unless it is ended by its name: then it is dropped, as if its client had gone, and what it has not committed
+    /// Runs `call`. If it is cancelled by its name, it is dropped, as if its client had left, and what it has not committed
     /// is rolled back.
     pub async fn run<T>(
         &self,
@@ -38,7 +38,7 @@ impl NamedCalls {
         }
     }
 
-    /// False where nothing of this name runs.
+    /// False if no call of this name runs.
     pub fn end(&self, principal: &Principal, name: &Bytes) -> bool {
         let active_streams = self.0.lock();
         let found = active_streams.get(&(principal.clone(), name.clone()));
@@ -57,7 +57,7 @@ impl NamedCalls {
     }
 }
 
-/// Gives up its name when it is dropped.
+/// Releases its name when it is dropped.
 struct CallName<'a> {
     calls: &'a NamedCalls,
     key: (Principal, Bytes),
@@ -70,7 +70,7 @@ impl Drop for CallName<'_> {
     }
 }
 
-/// The name that a call has.
+/// The name of a call, from its headers.
 pub fn name(headers: &MetadataMap) -> Result<Option<Bytes>, Status> {
     let Some(name) = headers.get(CALL) else { return Ok(None) };
     match name.as_bytes() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_call_is_ended_by_its_name_and_by_its_owner_alone() {
+    async fn only_its_owner_can_end_a_call_by_its_name() {
         let calls = NamedCalls::default();
         let [ann, bob] = ["ann", "bob"].map(Principal::named);
         let name = Bytes::from_static(b"1");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_of_one_call_at_a_time() {
+    async fn a_name_identifies_one_call_at_a_time() {
         let calls = NamedCalls::default();
         let principal = Principal::default();
         let name = Some(Bytes::from_static(b"1"));

@@ -1,4 +1,4 @@
-//! What the server allows from outside, and how long it keeps what clients forget.
+//! The limits of the server, and how long it keeps what clients abandon.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use flight_wire::DEFAULT_PORT;
 
-/// Who may have tables as files to map. As text: nothing, `*`, or names with commas between.
+/// The users that may map tables as files. Its text is empty, `*`, or names separated by commas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum HandOff {
     #[default]
@@ -38,63 +38,63 @@ impl fmt::Display for HandOff {
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Port 0: any that is free.
+    /// Port 0 means any free port.
     pub listen: SocketAddr,
     pub tls: TlsOptions,
-    /// Listen where other machines can reach it although there is no TLS or no user.
+    /// Listen on an address that other machines can reach, although there is no TLS or no user.
     pub insecure: bool,
     pub login: LoginOptions,
     pub limits: Limits,
-    /// Where `/health` and `/metrics` are answered; nowhere if not given.
+    /// The address of `/health` and `/metrics`; they are off if not given.
     pub http: Option<SocketAddr>,
     /// The collector that traces are sent to by OTLP; none if not given.
     pub otlp_endpoint: Option<String>,
-    /// The largest message that is taken; a longer one ends its call.
+    /// The largest accepted message; a longer one ends its call.
     pub message_bytes_max: usize,
-    /// What one message may hold once it is unpacked.
+    /// The largest size of a message after decompression.
     pub unpacked_bytes_max: u64,
-    /// Parameters bound to one prepared statement.
+    /// The limit for parameters bound to one prepared statement.
     pub parameter_bytes_max: usize,
-    /// Texts of statements and settings, and bound parameters, that are kept for all clients together.
+    /// The limit for texts of statements and settings, and bound parameters, of all clients together.
     pub kept_bytes_max: usize,
     pub sessions_max: usize,
     pub transactions_max: usize,
     pub savepoints_max: usize,
     pub prepared_max: usize,
-    /// Results that nobody has fetched yet.
+    /// The limit for results that were not fetched yet.
     pub tickets_max: usize,
     pub session_idle: Duration,
-    /// An open transaction keeps old versions of rows, so it has less time than a session.
+    /// An open transaction keeps old versions of rows, so it expires sooner than a session.
     pub transaction_idle: Duration,
-    /// Of one in which nothing was done yet.
+    /// The same for a transaction without a statement yet.
     pub fresh_transaction_idle: Duration,
     pub prepared_idle: Duration,
     pub ticket_idle: Duration,
-    /// Statements that take so long are logged; None: none is.
+    /// Statements that take at least this long are logged; `None`: none is.
     pub slow_query_ms: Option<u64>,
     pub hand_off: HandOff,
-    /// A lease keeps the files of old versions.
+    /// A lease expires, because it keeps the files of old versions.
     pub lease_idle: Duration,
-    /// A table of at least twice as much is offered in parts of about this size.
+    /// A table of at least twice this size is offered in parts of about this size.
     pub part_bytes_min: u64,
-    /// How long running calls may go on once the server was told to end.
+    /// How long running calls may go on once the server shuts down.
     pub drain: Duration,
 }
 
-/// Of what comes at once, from all clients and from one.
+/// Limits of concurrent work, for all clients and for one.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub connections_max: usize,
     pub calls_per_connection_max: usize,
-    /// Results that are being read, and rows that are being sent.
+    /// Results that are being read, and as many streams of rows that are being sent.
     pub streams_max: usize,
     /// How long a client may stop reading a result, or sending its rows, before the call is ended.
     pub call_idle: Duration,
-    /// Of results that are made and not read, for all together; None: a sixteenth of the memory for queries, and 16 MiB at least.
+    /// The limit for bytes of results that are made and not read; `None`: a sixteenth of the memory for queries, at least 16 MiB.
     pub unread_bytes_max: Option<u64>,
-    /// How long a client may stop reading while so many bytes are not read.
+    /// How long a client may stop reading while that limit is reached.
     pub stall_timeout: Duration,
-    /// What one user may hold of each of the limits for all, so that none keeps the others out.
+    /// The share of each limit that one user may use, so that none locks the others out.
     pub user_share_percent: usize,
     pub silence: IdleTimeouts,
 }
@@ -115,7 +115,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Of `max` for all.
+    /// One user's share of `max`.
     pub fn of_user(&self, max: usize) -> usize {
         (max.saturating_mul(self.user_share_percent.min(100)) / 100).max(1)
     }
@@ -156,9 +156,9 @@ impl Default for ServerOptions {
 
 #[derive(Debug, Clone)]
 pub struct LoginOptions {
-    /// How long the token of a handshake is good.
+    /// How long the token of a handshake is valid.
     pub token_lifetime: Duration,
-    /// Passwords that are looked at in the same moment: each takes about 20 MiB and most of a core.
+    /// Passwords that are hashed at once: each takes about 20 MiB and most of a core.
     pub hashes_max: usize,
 }
 
@@ -168,18 +168,18 @@ impl Default for LoginOptions {
     }
 }
 
-/// How long a client may say nothing before it is taken for gone.
+/// How long a client may be silent before it counts as gone.
 #[derive(Debug, Clone)]
 pub struct IdleTimeouts {
-    /// From connecting to the first bytes of HTTP/2, with TLS's handshake: who does not get so far would hold a place for nothing.
+    /// From connecting to the first bytes of HTTP/2, with the TLS handshake. A connection that stops before would occupy a permit.
     pub greeting: Duration,
-    /// On a connection where nothing came for so long it is asked whether somebody is there.
+    /// A connection that is silent for this long is sent a ping.
     pub ping_every: Duration,
-    /// How long an answer to that may take. Clients answer by themselves, whether or not they have anything to do.
+    /// How long the answer to a ping may take. HTTP/2 libraries answer by themselves, even if the client is idle.
     pub ping_wait: Duration,
-    /// Between two pieces of a request that is one message.
+    /// The limit between two pieces of a request that is one message.
     pub request: Duration,
-    /// For all pieces of it.
+    /// The limit for all pieces of it.
     pub whole_request: Duration,
 }
 
@@ -197,17 +197,17 @@ impl Default for IdleTimeouts {
 
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
-    /// PEM: the server's certificate, and after it those between it and its authority.
+    /// PEM: the server's certificate, followed by its intermediate certificates.
     pub cert: Option<PathBuf>,
     /// PEM: its private key.
     pub key: Option<PathBuf>,
-    /// PEM: the authorities of client certificates. With it clients show certificates too.
+    /// PEM: the authorities of client certificates. Setting it makes the server request client certificates.
     pub client_ca: Option<PathBuf>,
     /// One of [`CLIENT_CERT`].
     pub client_cert: String,
 }
 
-/// Whether a connection without a client certificate is refused; if not, its calls need another way to say who calls.
+/// Whether a connection without a client certificate is refused. If not, its calls authenticate in another way.
 pub const CLIENT_CERT: &[&str] = &[CLIENT_CERT_REQUIRED, "optional"];
 pub const CLIENT_CERT_REQUIRED: &str = "required";
 

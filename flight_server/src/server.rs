@@ -1,4 +1,4 @@
-//! Listening, and leaving in good order.
+//! Listening, serving, and shutting down gracefully.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::service::{Calls, Downloads, Service};
 use crate::trace::traced;
 use crate::transport::{self, AcceptOptions, Certificates, RequestTimeoutService};
 
-/// A server that listens, and answers once [`Server::serve`] is awaited.
+/// A server that is bound to its port, and answers once [`Server::serve`] is awaited.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -29,7 +29,7 @@ pub struct Server {
     http: Option<Http>,
 }
 
-/// From the end of patience with running calls to leaving whatever they do.
+/// How long calls that were cut off may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const RESULTS_LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -55,29 +55,29 @@ impl Server {
         Ok(Server { listener, address, certificates, service, monitor, stop, http })
     }
 
-    /// With the true port, where any was asked for.
+    /// The address with the actual port, if any free one was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What clients connect to.
+    /// The URI that clients connect to.
     pub fn uri(&self) -> String {
         let scheme = if self.certificates.is_some() { "grpc+tls" } else { "grpc" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// Where `/health` and `/metrics` are.
+    /// The address of `/health` and `/metrics`.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(Http::address)
     }
 
-    /// What it proves itself with; None without TLS.
+    /// The certificates of the server; `None` without TLS.
     pub fn certificates(&self) -> Option<Certificates> {
         self.certificates.clone()
     }
 
-    /// Answers calls until `leave` is ready. Then none are taken any more, and those that run have
-    /// [`ServerOptions::drain`] to end by themselves; true if they did.
+    /// Answers calls until `leave` is ready. Then no more are accepted, and those that run have
+    /// [`ServerOptions::drain`] to end. Returns true if they did.
     pub async fn serve(self, leave: impl Future<Output = ()>) -> bool {
         let Server { listener, certificates, service, monitor, stop, http, .. } = self;
         let sweeping = tokio::spawn(sweep(Arc::downgrade(&service), Arc::downgrade(&monitor)));
@@ -106,7 +106,7 @@ impl Server {
     }
 }
 
-/// Lets running calls end, and cuts off those that have not in time; true if they did.
+/// Lets running calls end, and cuts off those that do not end in time. Returns true if all ended.
 async fn drained(
     service: &Service,
     mut serving: Pin<&mut impl Future<Output = ()>>,
@@ -114,7 +114,7 @@ async fn drained(
     stop: &CancellationToken,
 ) -> bool {
     let until = Instant::now() + service.options.drain;
-    // While results are read, who asks for something new is told why not; afterwards there is nobody to ask.
+    // While results are still read, new calls are answered with a refusal. Afterwards no connection is left.
     tokio::select! {
         () = &mut serving => return true,
         _ = tokio::time::timeout_at(until, results_end(service)) => leaving.cancel(),
@@ -123,7 +123,7 @@ async fn drained(
         Ok(()) => true,
         Err(_) => {
             stop.cancel();
-            // Those that were cut off are told so, if they listen.
+            // Calls that were cut off still get their error, if their clients read.
             let _ = tokio::time::timeout(LAST_WORDS, serving).await;
             false
         }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_secured_is_reachable() {
+    fn only_a_secured_server_is_reachable_from_other_machines() {
         let (inside, outside) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
         check_address(inside, false, false, false).unwrap();
         check_address("[::1]:1".parse().unwrap(), false, true, false).unwrap();

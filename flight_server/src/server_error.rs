@@ -1,4 +1,4 @@
-//! Why a server does not start.
+//! Errors of starting a server.
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! Who may do what: users, roles and grants in memory.
 //!
-//! Invariant: what is in memory is what redb has. A change is one transaction of redb, and the next reader sees it;
-//! one that drops what something is granted on takes those grants with it in the same transaction.
+//! Invariant: the memory has what redb has. A change is one transaction of redb, and the next reader sees it. A change
+//! that drops an object drops the grants on it in the same transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, Pri
 use crate::error::{Result, StoreError};
 use crate::state::{CatalogState, TableState};
 
-/// What a principal has on what it has made. The other words are those of the layer above.
+/// The privilege of a principal on what it has created. The names of all others come from the layer above.
 pub const OWNERSHIP: &str = "OWNERSHIP";
 
-/// The user for whom a transaction changes the store.
+/// The user who makes a transaction.
 pub trait Author: std::fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
 
-    /// The sentence of why this may not go; asked at the commit, of what is there then.
+    /// Says why the user may not drop this. It is checked at the commit, against the state at that moment.
     fn check_drop(&self, object: &GrantObject, namespace: &str, name: &str) -> Result<(), String>;
 
-    /// The sentence of why these tables may not be changed any more; asked at the commit, because the right that was
-    /// there when they were changed may be gone.
+    /// Says why the user may not change these tables any more. It is checked at the commit, because the privilege may have
+    /// been revoked since the tables were changed.
     fn check_changes(&self, tables: &BTreeSet<TableId>) -> Result<(), String>;
 }
 
-/// Users, roles and grants as of one moment. A change makes another one, so it may be kept and compared by address.
+/// Users, roles and grants at one moment. A change makes a new value, so this one may be kept and compared by address.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Access {
     principals: BTreeMap<String, Arc<PrincipalRecord>>,
@@ -58,7 +58,7 @@ impl Access {
         self.principals.values().any(|record| record.is_user())
     }
 
-    /// What was granted to this one, not what it has by its roles.
+    /// The direct grants to this principal, without those that it has by its roles.
     pub fn grants_to(&self, grantee: &str) -> impl Iterator<Item = (&GrantObject, &BTreeSet<String>)> {
         self.grants.get(grantee).into_iter().flatten()
     }
@@ -69,12 +69,12 @@ impl Access {
             .flat_map(|(grantee, grants)| grants.iter().map(move |(object, privileges)| (grantee.as_str(), object, privileges)))
     }
 
-    /// In the place of one of its name.
+    /// Replaces the principal of the same name.
     pub fn put(&mut self, record: PrincipalRecord) {
         self.principals.insert(record.name.clone(), Arc::new(record));
     }
 
-    /// With all that was granted to it, and nobody has it as a role any more.
+    /// Removes a principal with all its grants, and takes the role of its name from everybody.
     pub fn remove(&mut self, name: &str) {
         self.principals.remove(name);
         self.grants.remove(name);
@@ -88,7 +88,7 @@ impl Access {
         has.extend(privileges);
     }
 
-    /// What was not granted stays so.
+    /// Privileges that were not granted are ignored.
     pub fn revoke(&mut self, grantee: &str, object: &GrantObject, privileges: &BTreeSet<String>) {
         let Some(grants) = self.grants.get_mut(grantee) else { return };
         if let Some(has) = grants.get_mut(object) {
@@ -98,26 +98,26 @@ impl Access {
         self.grants.retain(|_, grants| !grants.is_empty());
     }
 
-    fn forget(&mut self, gone: &BTreeSet<GrantObject>) {
-        self.grants.values_mut().for_each(|grants| grants.retain(|object, _| !gone.contains(object)));
+    fn forget(&mut self, objects: &BTreeSet<GrantObject>) {
+        self.grants.values_mut().for_each(|grants| grants.retain(|object, _| !objects.contains(object)));
         self.grants.retain(|_, grants| !grants.is_empty());
     }
 
-    /// After a commit: its author owns what it has made, and nothing is granted on what it has dropped. None where
+    /// The access after a commit: its author owns what it has created, and no grants are left on what it has dropped. `None` if
     /// nothing changes.
     pub(crate) fn following(&self, before: &CatalogState, after: &CatalogState, author: Option<&str>) -> Option<Access> {
-        // PUBLIC has grants without there being anybody yet.
+        // PUBLIC may have grants before the first user exists.
         if self.principals.is_empty() && self.grants.is_empty() {
             return None;
         }
         let author = author.filter(|author| self.principals.contains_key(*author));
         let made = author.map_or_else(BTreeSet::new, |_| objects_missing_in(before, after));
-        let gone = objects_missing_in(after, before);
-        if made.is_empty() && gone.is_empty() {
+        let removed = objects_missing_in(after, before);
+        if made.is_empty() && removed.is_empty() {
             return None;
         }
         let mut next = self.clone();
-        next.forget(&gone);
+        next.forget(&removed);
         for object in made {
             author.iter().for_each(|author| next.grant(author, object.clone(), [OWNERSHIP.to_string()]));
         }
@@ -152,17 +152,17 @@ impl Access {
     }
 }
 
-/// An error where a commit for somebody would change what they may not change any more, or take away what they may not
-/// drop: by its name, in whose place another thing may be by now, or with the schema that it is in. The commits are locked.
+/// An error if a commit would change tables that its author may not change any more, or drop objects that the author may not
+/// drop: by name, although another object may have that name by now, or with their schema. The commits are locked.
 pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &CatalogState) -> Result<()> {
     let changed = after.tables.changed_since(&before.tables).map(|table| table.record.id).collect();
     author.check_changes(&changed).map_err(StoreError::Denied)?;
-    let mut gone = objects_missing_in(after, before);
+    let mut removed = objects_missing_in(after, before);
     if !Arc::ptr_eq(&before.views, &after.views) {
         let replaced = before.views.iter().filter(|(name, view)| after.views.get(*name).is_some_and(|now| now != *view));
-        gone.extend(replaced.map(|((namespace, name), _)| GrantObject::View(namespace.clone(), name.clone())));
+        removed.extend(replaced.map(|((namespace, name), _)| GrantObject::View(namespace.clone(), name.clone())));
     }
-    for object in &gone {
+    for object in &removed {
         let (namespace, name) = match object {
             GrantObject::Table(id) => match before.table_by_id(*id) {
                 Some(table) => (table.record.namespace.as_str(), table.record.name.as_str()),
@@ -177,7 +177,7 @@ pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &C
     Ok(())
 }
 
-/// Who may not drop a table is told that, and not what else keeps it.
+/// A user who may not drop a table gets this error, and learns nothing of other obstacles.
 pub(crate) fn rights_first(author: Option<&Arc<dyn Author>>, error: StoreError) -> StoreError {
     let (Some(author), StoreError::KeptBySnapshot { id, namespace, table, .. }) = (author, &error) else { return error };
     match author.check_drop(&GrantObject::Table(*id), namespace, table) {
@@ -186,16 +186,16 @@ pub(crate) fn rights_first(author: Option<&Arc<dyn Author>>, error: StoreError) 
     }
 }
 
-/// What `all` has and `known` has not.
-fn objects_missing_in(known: &CatalogState, all: &CatalogState) -> BTreeSet<GrantObject> {
-    let is_missing = |table: &&Arc<TableState>| known.table_by_id(table.record.id).is_none();
-    let tables = all.tables.changed_since(&known.tables).filter(is_missing).map(|table| GrantObject::Table(table.record.id));
+/// The objects of `all` that `state` does not have.
+fn objects_missing_in(state: &CatalogState, all: &CatalogState) -> BTreeSet<GrantObject> {
+    let is_missing = |table: &&Arc<TableState>| state.table_by_id(table.record.id).is_none();
+    let tables = all.tables.changed_since(&state.tables).filter(is_missing).map(|table| GrantObject::Table(table.record.id));
     let mut objects: BTreeSet<GrantObject> = tables.collect();
-    if !Arc::ptr_eq(&all.namespaces, &known.namespaces) {
-        objects.extend(all.namespaces.difference(&known.namespaces).map(|name| GrantObject::Schema(name.clone())));
+    if !Arc::ptr_eq(&all.namespaces, &state.namespaces) {
+        objects.extend(all.namespaces.difference(&state.namespaces).map(|name| GrantObject::Schema(name.clone())));
     }
-    if !Arc::ptr_eq(&all.views, &known.views) {
-        let missing = all.views.keys().filter(|name| !known.views.contains_key(*name));
+    if !Arc::ptr_eq(&all.views, &state.views) {
+        let missing = all.views.keys().filter(|name| !state.views.contains_key(*name));
         objects.extend(missing.map(|(namespace, name)| GrantObject::View(namespace.clone(), name.clone())));
     }
     objects

@@ -10,13 +10,13 @@ use crate::store::Store;
 pub struct CheckReport {
     pub tables: u64,
     pub segments: u64,
-    /// Checksums verified: buffers and pieces of metadata.
+    /// The number of verified checksums: of buffers and of pieces of metadata.
     pub ranges: u64,
     pub bytes: u64,
     pub problems: Vec<String>,
 }
 
-/// Where a check is.
+/// The progress of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckProgress {
     pub bytes_done: u64,
@@ -24,12 +24,12 @@ pub struct CheckProgress {
 }
 
 impl Store {
-    /// Reads the catalog and everything the last version names; what is wrong is in the report, not an error.
+    /// Reads the catalog and everything that the last version names. The report says what is wrong; that is no error.
     pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
         self.check_with(false, progress)
     }
 
-    /// The same, and perhaps holds every value against its type: for a store that somebody else has made.
+    /// The same, and with `is_validated` it checks that every value is valid for its type: for a store that others have made.
     pub fn check_with(&self, is_validated: bool, mut progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
         let snapshot = self.snapshot()?;
         let mut report = CheckReport::default();
@@ -68,7 +68,7 @@ impl Store {
 fn check_segment(handle: &SegmentHandle, is_validated: bool, report: &mut CheckReport) {
     report.segments += 1;
     let sealed = handle.sealed();
-    // Opened anew: a segment already mapped by a reader says nothing of its tables on disk.
+    // The segment is opened anew, because a mapping of a reader shows nothing of the side tables on disk.
     let segment = match Segment::open(handle.path(), sealed) {
         Ok(segment) => segment,
         Err(error) => return report.problems.push(error.to_string()),

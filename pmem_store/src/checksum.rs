@@ -7,7 +7,7 @@ pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
-/// The same of what comes in pieces.
+/// The same checksum for data that comes in pieces.
 #[derive(Default)]
 pub(crate) struct Xxh3(XxHash3_64);
 

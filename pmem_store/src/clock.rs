@@ -1,4 +1,4 @@
-//! The time, as records of the catalog and of logs have it.
+//! The time in records of the catalog and of logs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -3,12 +3,12 @@
 //! Source of the format: the portable serialisation of Roaring bitmaps
 //! (<https://github.com/RoaringBitmap/RoaringFormatSpec>).
 //!
-//! Invariant: a vector only grows. Each version that deletes rows writes a new one, which holds all
-//! of the one before, so that a reader of an older version keeps the one it has.
+//! Invariant: a vector only grows. Each version that deletes rows writes a new vector, which contains
+//! the previous one, so that a reader of an older version keeps its own.
 
 use roaring::RoaringBitmap;
 
-/// Positions in a segment of the rows that are gone. Never changed once made.
+/// The positions of the deleted rows in a segment. A value never changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Deletions {
     rows: RoaringBitmap,
@@ -45,7 +45,7 @@ impl Deletions {
         self.rows.insert_range(rows);
     }
 
-    /// Those of the first `row_count` rows.
+    /// Those among the first `row_count` rows.
     pub(crate) fn before(&self, row_count: u64) -> Deletions {
         let rows = self.rows.iter().take_while(|row| u64::from(*row) < row_count);
         Deletions { rows: rows.collect() }

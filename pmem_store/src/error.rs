@@ -1,4 +1,4 @@
-//! What can go wrong with a store, each with what a person needs to act on it.
+//! The errors of a store. Each has what a person needs to act on it.
 
 mod backup;
 
@@ -28,7 +28,7 @@ pub enum StoreError {
         path.display()
     )]
     NewerVersion { path: PathBuf, found: u32, known: u32 },
-    #[error("the store \"{}\" was not closed properly; open it for writing once, which recovers it", .0.display())]
+    #[error("the store \"{}\" was not closed properly; open it for writing once to recover it", .0.display())]
     NotClosed(PathBuf),
     #[error("the store \"{}\" is open read-only; open it for writing to change it", .0.display())]
     ReadOnly(PathBuf),
@@ -69,10 +69,10 @@ pub enum StoreError {
     BeforeTable { table: String, version: u64, created: u64 },
     #[error("the history of the store does not go back so far")]
     BeforeHistory { oldest_ms: Option<u64> },
-    /// By a check of the layer above.
+    /// A check of the layer above refused the commit.
     #[error("{0}")]
     Refused(String),
-    /// By the rights of who asks.
+    /// The user lacks a privilege.
     #[error("{0}")]
     Denied(String),
     #[error("schema \"{0}\" is not empty; drop its tables first or use DROP SCHEMA … CASCADE")]
@@ -88,7 +88,7 @@ pub enum StoreError {
         path.display()
     )]
     UnknownCommit { path: PathBuf, what: String },
-    /// Without `rows` it is not known how many are lost.
+    /// `rows` is `None` if the number of lost rows is unknown.
     #[error(
         "log \"{}\" is damaged at byte {offset}: {}; restore the store from a backup, or run `quiver check --accept-loss` to go on without them",
         path.display(), lost_rows(.what.as_deref(), *.rows, *.bytes)
@@ -130,7 +130,7 @@ impl StoreError {
         StoreError::AlreadyExists { kind, name: said_name(namespace, name) }
     }
 
-    /// Turns an I/O error into the sentence that fits its kind.
+    /// Turns an I/O error into the message that fits its kind.
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         let path = path.into();
         match source.kind() {
@@ -140,7 +140,7 @@ impl StoreError {
         }
     }
 
-    /// A full disk, whoever met it.
+    /// The disk is full, whichever layer found it.
     pub fn is_no_space(&self) -> bool {
         match self {
             StoreError::NoSpace(_)
@@ -158,7 +158,7 @@ impl StoreError {
     }
 }
 
-/// For a write: no room on the disk, or none for this user or file.
+/// For a write: there is no space on the disk, or a limit of the user or of the file is reached.
 pub(crate) fn is_full(source: &std::io::Error) -> bool {
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

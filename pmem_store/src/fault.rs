@@ -1,11 +1,11 @@
 //! Turns SIGBUS inside one of our mappings into an error for the query that hit it.
 //!
-//! A load from a mapped file raises SIGBUS when the page cannot be had: the file was truncated
+//! A load from a mapped file raises SIGBUS if the page cannot be read: the file was truncated
 //! under the mapping, or the medium failed. The handler here puts a page of zeros in the place of
 //! the lost one, marks the mapping as damaged and lets the load run again. The reader asks
 //! [`crate::mapping::Mapping::damaged`] before it hands out what it computed.
 //!
-//! A fault anywhere else goes to whoever handled SIGBUS before us, by default to the kernel, which
+//! A fault anywhere else goes to the handler that was installed before ours, by default to the kernel, which
 //! ends the process as if this file did not exist.
 //!
 //! # Why the handler needs no lock
@@ -14,11 +14,11 @@
 //! allocate. It walks a list of chunks of slots; chunks are only ever added and never freed, and
 //! the `damaged` flag lives in the slot itself, so no pointer the handler follows can dangle.
 //!
-//! A slot changes hands under a version that is odd while it changes (a seqlock). The handler skips
-//! a slot whose version is odd or moved while it looked. Skipping is right: the slot it needs is
-//! the one of the mapping the faulting thread is reading, that thread keeps the mapping alive
-//! (through an `Arc`, or by owning it), and so that slot is complete and stays as it is until the
-//! handler has returned. A slot in motion belongs to a mapping nobody can be reading. A consistent
+//! A slot is reassigned under a version that is odd while it changes (a seqlock). The handler skips
+//! a slot whose version is odd, or changed while the handler read it. That is right: the slot it needs is
+//! the one of the mapping that the faulting thread is reading; that thread keeps the mapping alive
+//! (through an `Arc`, or by owning it), and so that slot is complete and does not change before the
+//! handler has returned. A slot in motion belongs to a mapping that no thread can be reading. A consistent
 //! snapshot of any other slot cannot contain the address, because live mappings do not overlap.
 
 use std::io;
@@ -33,14 +33,14 @@ use parking_lot::Mutex;
 /// Slots per chunk: 64 KiB of address space, one chunk is enough for most stores.
 const SLOTS_PER_CHUNK: usize = 1024;
 
-/// How a guarded mapping is used, so that the page put in its place allows the same.
+/// How a guarded mapping is used. The replacement page allows the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     ReadWrite,
 }
 
-/// One guarded mapping; free when `end` is 0. On its own cache line, so that asking for `damaged`
+/// One guarded mapping; the slot is free when `end` is 0. It has its own cache line, so that reading `damaged`
 /// never waits for a neighbour's registration.
 #[repr(align(64))]
 struct Slot {
@@ -56,7 +56,7 @@ struct Chunk {
     next: AtomicPtr<Chunk>,
 }
 
-/// What the registering side knows; the handler never looks at it.
+/// The state of the registering side; the handler never reads it.
 struct Registry {
     free: Vec<&'static Slot>,
     last: Option<&'static Chunk>,
@@ -80,7 +80,7 @@ impl Slot {
         }
     }
 
-    /// Gives the slot to a mapping, or with `end == 0` to nobody. Callers hold the registry's lock.
+    /// Assigns the slot to a mapping, or frees it with `end == 0`. Callers hold the registry's lock.
     fn assign(&self, start: usize, end: usize, writable: bool) {
         let version = self.version.load(Relaxed);
         self.version.store(version.wrapping_add(1), Relaxed);
@@ -92,7 +92,7 @@ impl Slot {
         self.version.store(version.wrapping_add(2), Release);
     }
 
-    /// The range if it is whole and contains `address`.
+    /// The range, if it is complete and contains `address`.
     fn snapshot_containing(&self, address: usize) -> Option<(usize, usize, bool)> {
         let version = self.version.load(Acquire);
         let (start, end) = (self.start.load(Relaxed), self.end.load(Relaxed));
@@ -129,7 +129,7 @@ impl Registry {
     }
 }
 
-/// Keeps one mapping under guard. Drop it before the mapping is unmapped.
+/// Guards one mapping. Drop it before the mapping is unmapped.
 #[derive(Debug)]
 pub(crate) struct FaultGuard {
     slot: &'static Slot,
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Slot {
 }
 
 impl FaultGuard {
-    /// Puts `len` bytes at `start` under guard, installing the handler if this is the first.
+    /// Guards `len` bytes at `start`, and installs the handler if this is the first guard.
     ///
     /// # Safety
     ///
@@ -160,9 +160,9 @@ impl FaultGuard {
         Ok(FaultGuard { slot })
     }
 
-    /// Whether a page was lost. What was read from the mapping before this returned false was real.
+    /// Whether a page was lost. If this returns false, everything read from the mapping before was real.
     pub(crate) fn damaged(&self) -> bool {
-        // Keeps the caller's loads from the mapping before the look at the flag.
+        // Orders the caller's loads from the mapping before the load of the flag.
         fence(Acquire);
         self.slot.damaged.load(Acquire)
     }
@@ -177,7 +177,7 @@ impl Drop for FaultGuard {
     }
 }
 
-/// How many mappings of this process are under guard now.
+/// The number of mappings of this process that are guarded now.
 pub fn guarded_mappings() -> usize {
     REGISTRY.lock().live
 }
@@ -202,7 +202,7 @@ fn install_once() -> Result<(), i32> {
         }
         previous.assume_init()
     };
-    // Known before our handler can run, so that it never has to guess whom to chain to.
+    // It is stored before our handler can run, so that the handler always knows its predecessor.
     let _ = PREVIOUS.set(previous);
 
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_sigbus;
@@ -241,7 +241,7 @@ fn cover(address: usize) -> bool {
     loop {
         for slot in &chunk.slots {
             if let Some((start, end, writable)) = slot.snapshot_containing(address) {
-                // The flag first: whoever can see a zero that is not in the file can see the flag
+                // The flag is set first: whoever can see a zero that is not in the file can see the flag
                 // too.
                 slot.damaged.store(true, SeqCst);
                 compiler_fence(SeqCst);
@@ -272,7 +272,7 @@ fn map_zeros(start: usize, len: usize, writable: bool) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Hands a signal that is not ours to the handler that was there before.
+/// Hands a signal that is not ours to the handler that was installed before.
 ///
 /// # Safety
 ///
@@ -284,7 +284,7 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // the integer is a function of the type its SA_SIGINFO flag says. `info` is valid, see
     // `on_sigbus`. Held by `a_fault_outside_our_mappings_still_ends_the_process`,
     // `a_handler_that_was_there_before_gets_the_faults_that_are_not_ours`,
-    // `a_handler_that_asks_for_the_place_of_a_fault_is_told_it` and
+    // `an_older_handler_gets_the_address_of_a_fault` and
     // `where_the_signal_was_ignored_only_a_fault_ends_the_process`.
     unsafe {
         // BUS_MCEERR_AO comes without a faulting instruction, like a signal sent by kill.
@@ -310,6 +310,6 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
-/// A memory error the hardware noticed but nobody consumed yet; the libc crate does not name it
+/// A memory error that the hardware noticed but no load has consumed yet; the libc crate does not name it
 /// everywhere.
 const BUS_MCEERR_AO: c_int = 5;

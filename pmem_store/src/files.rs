@@ -1,4 +1,4 @@
-//! Small files of the store: paths, and the fsyncs that make a name durable.
+//! Paths and small files of the store, and the fsyncs that make names durable.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::error::{Result, StoreError};
 use crate::region::PoisonFlag;
 
 pub const CATALOG_FILE: &str = "catalog.redb";
-/// The catalog while a store is made.
+/// The name of the catalog while a store is created.
 pub const CATALOG_FILE_NEW: &str = "catalog.redb.new";
 pub const SEGMENTS_DIR: &str = "segments";
 
@@ -33,7 +33,7 @@ pub fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| StoreError::io("create", path, error))
 }
 
-/// The directory of a store or a backup, which nobody but its owner may enter. One that is there keeps its mode: who made it
+/// Creates the directory of a store or a backup, which only its owner may enter. An existing directory keeps its mode: its creator
 /// may have let others in.
 pub fn create_private_dir(path: &Path) -> Result<()> {
     let failed = |error| StoreError::io("create", path, error);
@@ -46,23 +46,23 @@ pub fn create_private_dir(path: &Path) -> Result<()> {
     }
 }
 
-/// A file that nobody but its owner may read, as the catalog: it has the hashes of passwords, and the key that tokens are signed with.
+/// Opens a file that only its owner may read, as the catalog: it has the hashes of passwords, and the key that signs tokens.
 pub fn open_private(path: &Path) -> std::io::Result<File> {
     fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(OWNER_MAY_READ).open(path)
 }
 
-/// As [`create_private_dir`], of a path that is absolute; the names of all that were missing are durable when this returns.
+/// As [`create_private_dir`], for an absolute path; the names of all directories that were missing are durable when this returns.
 pub fn create_dir_durably(path: &Path) -> Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
     create_private_dir(path)?;
     missing.into_iter().filter_map(Path::parent).try_for_each(sync_dir)
 }
 
-/// So often a file is tried to be made in a directory that others remove.
+/// The number of attempts to create a file in a directory that others may remove.
 const ATTEMPTS: usize = 3;
 
-/// Makes a file in `dir`, and `dir` where there is none. Whoever removes the last file of a table removes
-/// its directory too, and may do so between the two.
+/// Creates a file in `dir`, and `dir` if it is missing. Another thread that removes the last file of a table removes
+/// its directory too, and may do so between the two steps.
 pub fn create_in<T, E>(dir: &Path, mut create: impl FnMut() -> std::result::Result<T, E>) -> Result<T>
 where
     E: std::error::Error + Into<StoreError> + 'static,
@@ -83,7 +83,7 @@ fn is_not_found(error: &(dyn std::error::Error + 'static)) -> bool {
     causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|cause| cause.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// Removes a file that nobody names; the next open for writing removes it if this cannot.
+/// Removes a file that nothing refers to; if this fails, the next open for writing removes it.
 pub fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != std::io::ErrorKind::NotFound
@@ -92,27 +92,27 @@ pub fn remove(path: &Path) {
     }
 }
 
-/// One line and, as a second one, its checksum.
+/// A line, and its checksum as a second line.
 pub fn with_sum(line: &str) -> String {
     format!("{line}\n{:016x}\n", xxh3(line.as_bytes()))
 }
 
-/// The line, if it has the checksum that stands behind it; or what is wrong.
+/// The line, if the checksum behind it is right; else what is wrong.
 pub fn without_sum(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let split = bytes.iter().position(|byte| *byte == b'\n').ok_or("is cut short")?;
     let (line, rest) = (&bytes[..split], &bytes[split + 1..]);
     match rest == format!("{:016x}\n", xxh3(line)).as_bytes() {
         true => Ok(line),
-        false => Err("has another checksum than it says"),
+        false => Err("has a wrong checksum"),
     }
 }
 
-/// Writes a file and makes it durable, but for its name.
+/// Writes a file and makes all but its name durable.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
     write_anew(path, bytes)?.sync_all().map_err(|error| StoreError::io("sync", path, error))
 }
 
-/// As [`write_durably`], of a store; see [`sync_store_dir`].
+/// As [`write_durably`], for a file of a store; see [`sync_store_dir`].
 pub fn write_store_file(path: &Path, bytes: &[u8], poison: &PoisonFlag) -> Result<()> {
     sync(&write_anew(path, bytes)?, path, poison)
 }
@@ -129,14 +129,14 @@ pub fn sync_dir(path: &Path) -> Result<()> {
     dir.sync_all().map_err(|error| StoreError::io("sync", path, error))
 }
 
-/// As [`sync_dir`], of a store. Where the sync fails nobody knows what is durable, also after another that does not: nothing
-/// is written any more.
+/// As [`sync_dir`], for a directory of a store. If the sync fails, it is unknown what is durable, even if a later sync succeeds: so
+/// nothing is written any more.
 pub fn sync_store_dir(path: &Path, poison: &PoisonFlag) -> Result<()> {
     let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
     sync(&dir, path, poison)
 }
 
-/// As [`sync_store_dir`], of a file.
+/// As [`sync_store_dir`], for a file.
 pub fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
     file.sync_all().map_err(|source| {
         poison.poison(format!("\"{}\" could not be made durable ({source})", path.display()));
@@ -144,7 +144,7 @@ pub fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
     })
 }
 
-/// The size of every file below `path`, in bytes; what vanishes meanwhile counts as nothing.
+/// The size of every file below `path`, in bytes; files that vanish meanwhile count as nothing.
 pub fn size_below(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else { return 0 };
     entries

@@ -1,4 +1,4 @@
-//! What a store holds, for people.
+//! What a store holds, described for people.
 
 use std::path::PathBuf;
 

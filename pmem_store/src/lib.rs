@@ -1,7 +1,7 @@
 //! Arrow tables at rest: mapped regions, sealed segments, the catalog, commits and snapshots.
 //!
 //! No DataFusion, no SQL and no network here. The bytes on disk are described in
-//! `docs/format.md`, what a crash may and may not take in `docs/durability.md`.
+//! `docs/format.md`, and `docs/durability.md` says what a crash may and may not take.
 
 mod access;
 mod backup;
@@ -60,5 +60,5 @@ pub use versions::VersionInfo;
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.
 pub const ZONE_ROWS: usize = 8_192;
 
-/// The namespace of a table named without one.
+/// The namespace of a table whose name has no schema.
 pub const DEFAULT_NAMESPACE: &str = "main";

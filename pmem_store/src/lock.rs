@@ -1,12 +1,12 @@
-//! One writer or many readers per store, and an error that says who is in the way.
+//! One writer or many readers per store, and an error that names the process in the way.
 //!
 //! The file `lock` in the store's directory is locked with flock(2), which the kernel releases
 //! however the process ends, so a lock is never stale. The file stays when the store is closed:
 //! deleting it would let two processes hold locks on two different files of the same name.
 //!
-//! A writer also writes down who it is. Readers do not, because opening a store read-only must not
-//! write; who they are is read from /proc/locks. That table is what the kernel knows, so it comes
-//! first for writers too; the written line serves where the table does not show the holder (another
+//! A writer also writes its own description into the file. Readers do not, because opening a store read-only must not
+//! write; they are found in /proc/locks. That table is what the kernel knows, so it comes
+//! first for writers too; the written line helps where the table does not show the holder (another
 //! container or host).
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -21,7 +21,7 @@ pub const LOCK_FILE: &str = "lock";
 const COMMAND_CHARS_MAX: usize = 120;
 const RECORD_BYTES_MAX: u64 = 4096;
 
-/// What the opener wants to do, and so whom it can share the store with.
+/// What the opener wants to do; it decides with whom the store can be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
     /// To write: nobody else may have the store open.
@@ -36,9 +36,9 @@ pub struct Holder {
     pub pid: u32,
     /// What it does with the store.
     pub kind: LockKind,
-    /// Its command line if it can be seen or was written down, shortened; empty if unknown.
+    /// Its command line if it is visible or was written to the file, shortened; empty if unknown.
     pub command: String,
-    /// When it took the lock, in seconds since 1970, if it was written down.
+    /// When it took the lock, in seconds since 1970, if it was written to the file.
     pub since_unix_s: Option<u64>,
 }
 
@@ -54,14 +54,14 @@ pub enum LockError {
 /// A held lock; released on drop.
 #[derive(Debug)]
 pub struct StoreLock {
-    /// None for a reader of a directory that cannot be written and has no lock file: no writer can
-    /// be there either.
+    /// `None` for a reader of a directory that cannot be written and has no lock file: there can be no writer
+    /// either.
     file: Option<File>,
     kind: LockKind,
 }
 
 impl LockError {
-    /// Who is in the way, as a part of a sentence.
+    /// The holders, as a part of a sentence.
     pub fn who(&self) -> String {
         match self {
             LockError::InUse { holders, .. } => holders_text(holders),
@@ -70,20 +70,20 @@ impl LockError {
     }
 }
 
-/// A lock that nobody seems to hold, or a child of this process: a process that is being started has the files of the one
-/// that starts it until it runs its own program, also those that were closed meanwhile.
+/// A lock that no process seems to hold, or a child of this process: a starting process shares the files of its
+/// parent until it executes its own program, even files that the parent has closed meanwhile.
 const NOBODY_TRIES: u32 = 20;
 const NOBODY_PAUSE: Duration = Duration::from_millis(5);
 
 fn is_child(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name, which may have spaces and brackets of its own: the state, and the parent.
+    // The state and the parent follow the name, which may contain spaces and brackets.
     let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
     parent.and_then(|parent| parent.parse().ok()) == Some(std::process::id())
 }
 
 impl StoreLock {
-    /// Locks the store in the directory `store` without waiting for who has it locked.
+    /// Locks the store in the directory `store`; it does not wait for another holder.
     ///
     /// # Errors
     ///
@@ -116,13 +116,13 @@ impl StoreLock {
             }
         }
         if kind == LockKind::Exclusive && write_record(&file).is_err() {
-            // The lock is held without it, and a full disk must not keep anybody from making room.
+            // The lock is held without the record, and a full disk must not keep a user from freeing space.
             let _ = file.set_len(0);
         }
         Ok(StoreLock { file: Some(file), kind })
     }
 
-    /// What the lock allows.
+    /// The mode in which the lock is held.
     pub fn kind(&self) -> LockKind {
         self.kind
     }
@@ -131,7 +131,7 @@ impl StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if let (Some(file), LockKind::Exclusive) = (&self.file, self.kind) {
-            // Only courtesy: a record left behind is never read while nobody holds the lock.
+            // Only a courtesy: a record that is left behind is not read while no process holds the lock.
             let _ = file.set_len(0);
         }
     }
@@ -179,7 +179,7 @@ fn read_record(file: &File) -> Option<Holder> {
     })
 }
 
-/// The processes holding a lock on `file`. Empty if the system does not tell.
+/// The processes holding a lock on `file`; empty if the system does not show them.
 fn find_holders(file: &File) -> Vec<Holder> {
     let recorded = read_record(file);
     let seen: Vec<Holder> = kernel_holders(file)
@@ -198,13 +198,13 @@ fn find_holders(file: &File) -> Vec<Holder> {
     if seen.is_empty() { recorded.into_iter().collect() } else { seen }
 }
 
-/// Who holds a flock on `file`'s inode, from /proc/locks.
+/// The processes with a flock on `file`'s inode, from /proc/locks.
 fn kernel_holders(file: &File) -> Vec<(u32, LockKind)> {
     let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
         return Vec::new();
     };
-    // The device column shows the file system's own number, which on btrfs and overlayfs is not the
-    // one of stat: the inode decides, and a process that can be looked into must really have the
+    // The device column shows the file system's own number, which on btrfs and overlayfs differs from
+    // that of stat. So the inode decides, and a process whose open files are visible must really have the
     // file open.
     let mut holders: Vec<(u32, LockKind)> = table
         .lines()
@@ -229,7 +229,7 @@ fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
     (found == inode).then_some((pid, kind))
 }
 
-/// None if the process's open files cannot be seen.
+/// `None` if the process's open files are not visible.
 fn has_open(pid: u32, wanted: &std::fs::Metadata) -> Option<bool> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     Some(
@@ -274,8 +274,8 @@ fn holders_text(holders: &[Holder]) -> String {
 }
 
 fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
-    let who = holders_text(holders);
-    // Opening read-only helps only a writer kept out by readers; a writer keeps everybody out.
+    let holder_list = holders_text(holders);
+    // Opening read-only helps only if all holders are readers; a writer keeps everybody out.
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
     let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {
         "close it, or open the store read-only"
@@ -284,5 +284,5 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
     } else {
         "close it first"
     };
-    format!("the store \"{}\" is in use by {who}; {way_out}", store.display())
+    format!("the store \"{}\" is in use by {holder_list}; {way_out}", store.display())
 }

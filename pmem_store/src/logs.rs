@@ -1,7 +1,7 @@
-//! The open logs of a store: where small writes go, and how soon they are durable.
+//! The open logs of a store: they take small writes, and this decides how soon those are durable.
 //!
 //! Invariant: an appended record that is acknowledged as durable was flushed before; one that is
-//! acknowledged as visible alone is flushed within [`ASYNC_FLUSH_MS`], by a thread of its own.
+//! acknowledged as visible only is flushed within [`ASYNC_FLUSH_MS`], by a separate thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,24 +17,24 @@ use crate::files;
 use crate::log::{LogEnd, LogIdentity, LogInfo, TailLog};
 use crate::region::{PoisonFlag, RegionKind};
 
-/// The size of a table's first log: reserved on the disk, so that a table with a few rows costs little.
+/// The size of a table's first log. It is reserved on the disk, so a small table costs little.
 pub const LOG_BYTES_FIRST: u64 = 4 << 20;
-/// The most that the logs of a table grow to while each is filled before the one before it is sealed.
+/// The largest size of a log. The logs of a table grow up to it while each is filled before its predecessor is sealed.
 pub const LOG_BYTES_MAX: u64 = 64 << 20;
-/// After this the flushing of asynchronous appends begins.
+/// The flush of asynchronous appends begins after this time.
 pub const ASYNC_FLUSH_MS: u64 = 50;
 
 /// When a commit of small rows is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is durable.
+    /// Once it is durable.
     #[default]
     Sync,
-    /// When it is visible; it is durable soon after.
+    /// Once it is visible; it is durable soon after.
     Async,
 }
 
-/// A log with what the catalog says of it.
+/// A log with its catalog entry.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenLog {
     pub record: LogRecord,
@@ -45,7 +45,7 @@ pub(crate) struct OpenLog {
 pub(crate) struct OpenLogs {
     open: Mutex<BTreeMap<(TableId, u64), OpenLog>>,
     dirty: Mutex<Dirty>,
-    /// Held while what was dirty is flushed: who finds nothing dirty must not go on before it is durable.
+    /// Locked during a flush: a thread that finds no dirty log must not return before the flush of another thread is done.
     flushing: Mutex<()>,
     has_dirty: Condvar,
 }
@@ -58,7 +58,7 @@ struct Dirty {
 }
 
 impl OpenLogs {
-    /// Opens the logs of all tables; what a crash left half of is made unreadable. Returns the last
+    /// Opens the logs of all tables and makes records that a crash has left incomplete unreadable. Returns the last
     /// version found.
     pub fn open_all(
         &self,
@@ -74,7 +74,7 @@ impl OpenLogs {
         for (table, record) in reader.logs()? {
             let path = files::log_path(store, table, record.id);
             let identity = LogIdentity { table, log: record.id, schema_version: record.schema_version };
-            // Versions are given one after the other, and the catalog's only when all before are done.
+            // Versions are assigned one after the other; the catalog gets its version only when all earlier ones are done.
             let is_committed = |version| version <= committed;
             let log = TailLog::open_stored(&path, identity, kind, poison, read_only, closed.of_log(table, record.id), &is_committed)?;
             if let Err(error) = log.check_whole() {
@@ -91,7 +91,7 @@ impl OpenLogs {
     }
 
     pub fn infos(&self) -> Vec<LogInfo> {
-        // Rows that wait are written when they are counted, for which no commit should have to wait.
+        // Staged rows are written when they are counted. No commit should have to wait for that.
         let open: Vec<_> = self.open.lock().iter().map(|(place, open)| (*place, Arc::clone(&open.log))).collect();
         let info = |((table, id), log): ((TableId, u64), Arc<TailLog>)| LogInfo {
             table,
@@ -102,12 +102,12 @@ impl OpenLogs {
         open.into_iter().map(info).collect()
     }
 
-    /// Where logs end, for [`CloseRecord`]; those of before for damaged ones.
+    /// The ends of the logs, for [`CloseRecord`]; a damaged log keeps its earlier end.
     pub fn ends(&self) -> Vec<LogEnd> {
         self.open.lock().values().filter_map(|open| open.log.end_to_note()).collect()
     }
 
-    /// Those of which something is missing.
+    /// The logs that lack something.
     pub fn damages(&self) -> Vec<Arc<TailLog>> {
         let open = self.open.lock();
         open.values().filter(|open| open.log.check_whole().is_err()).map(|open| Arc::clone(&open.log)).collect()
@@ -122,21 +122,21 @@ impl OpenLogs {
         self.dirty.lock().logs.remove(&log);
     }
 
-    /// Something was appended that nobody waits for.
+    /// Schedules a flush for an append that no caller waits for.
     pub fn flush_soon(this: &Arc<OpenLogs>, log: &Arc<TailLog>) {
         let mut dirty = this.dirty.lock();
         dirty.logs.entry(log.identity().log).or_insert_with(|| Arc::clone(log));
         if !std::mem::replace(&mut dirty.flusher_runs, true) {
             let logs = Arc::downgrade(this);
             let flusher = std::thread::Builder::new().name("quiver-flush".into()).spawn(move || flusher(&logs));
-            // Without a thread it is the next commit or the close that flushes.
+            // If there is no thread, the next commit or the close flushes.
             dirty.flusher_runs = flusher.is_ok();
         }
         this.has_dirty.notify_one();
     }
 
-    /// Makes durable what was appended until now. Where that fails it fails for all who come later too:
-    /// what could not be flushed stays dirty.
+    /// Makes durable what was appended until now. If that fails it fails for all later callers too:
+    /// the logs that could not be flushed stay dirty.
     pub fn flush(&self) -> Result<()> {
         let _until_durable = self.flushing.lock();
         let dirty = std::mem::take(&mut self.dirty.lock().logs);
@@ -153,7 +153,7 @@ impl OpenLogs {
     }
 }
 
-/// Ends with the store. A flush that fails poisons the store, and the next write says so.
+/// The thread ends with the store. A flush that fails poisons the store, and the next write reports it.
 fn flusher(logs: &Weak<OpenLogs>) {
     loop {
         let Some(logs) = logs.upgrade() else { return };
@@ -166,7 +166,7 @@ fn flusher(logs: &Weak<OpenLogs>) {
                 return;
             }
         }
-        // Others may join meanwhile.
+        // More appends may join the flush meanwhile.
         std::thread::sleep(Duration::from_millis(ASYNC_FLUSH_MS));
         if let Err(error) = logs.flush() {
             return tracing::error!(%error, "appended rows could not be made durable");

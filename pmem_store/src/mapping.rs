@@ -1,4 +1,4 @@
-//! Read-only mappings of sealed segment files: what queries read in place.
+//! Read-only mappings of sealed segment files; queries read them in place.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::fault::{Access, FaultGuard};
 
-/// Why a file could not be mapped, or a part of a mapping not be had.
+/// Why a file could not be mapped, or why a part of a mapping is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum MappingError {
     #[error("cannot open \"{}\" for reading: {source}", path.display())]
@@ -81,7 +81,7 @@ impl Mapping {
         Mapping::with_guard(map, path).map_err(map_error)
     }
 
-    /// Zeros in the place of a file of which nothing can be read.
+    /// Zeros, in place of a file that cannot be read at all.
     pub(crate) fn zeros(path: &Path) -> Result<Arc<Mapping>, MappingError> {
         let map = MmapOptions::new().len(1).map_anon().and_then(MmapMut::make_read_only);
         let mapping = map.and_then(|map| Mapping::with_guard(map, path));
@@ -106,13 +106,13 @@ impl Mapping {
         self.map.as_ptr()
     }
 
-    /// The mapped file, as it was named when opened.
+    /// The path of the mapped file, as given when it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether a part of the file was found missing or unreadable since it was mapped. Once true it
-    /// stays true, and whatever was read from the mapping is not to be trusted.
+    /// stays true, and nothing that was read from the mapping is to be trusted.
     pub fn damaged(&self) -> bool {
         self.guard.damaged()
     }
@@ -152,7 +152,7 @@ impl Mapping {
         unsafe { Buffer::from_custom_allocation(start, self.map.len(), Arc::clone(self) as _) }
     }
 
-    /// Whether the `len` bytes at `start` all lie in this mapping. Serves to count bytes read in
+    /// Whether the `len` bytes at `start` all lie in this mapping. It serves to count bytes that are read in
     /// place.
     pub fn contains(&self, start: *const u8, len: usize) -> bool {
         let offset = start.addr().checked_sub(self.as_ptr().addr());

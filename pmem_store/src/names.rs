@@ -1,4 +1,4 @@
-//! What tables and versions are called, in records and in errors.
+//! Names of tables and versions, in records and in errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::DEFAULT_NAMESPACE;
 
 pub type TableId = u64;
 
-/// A version somebody gave a name: it stays readable until the name is dropped.
+/// A version with a name: it stays readable until the name is dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSnapshot {
     pub name: String,
@@ -14,7 +14,7 @@ pub struct NamedSnapshot {
     pub created_at_ms: u64,
 }
 
-/// A table or view as errors name it: with its schema, unless it is in that where names without one are looked for.
+/// A table or view as errors name it: with its schema, unless that is the schema of unqualified names.
 pub fn said_name(namespace: &str, name: &str) -> String {
     if namespace == DEFAULT_NAMESPACE { name.to_string() } else { format!("{namespace}.{name}") }
 }

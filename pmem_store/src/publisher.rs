@@ -1,7 +1,7 @@
-//! Which version readers see: versions become visible in their order, each when it is done.
+//! The version that readers see: versions become visible in order, each when it is done.
 //!
-//! Invariant: a version is visible only when all before it are. So a snapshot never has a commit and
-//! lacks an earlier one, though commits wait for different files.
+//! Invariant: a version is visible only when all earlier ones are. So a snapshot never has a commit and
+//! lacks an earlier one, although commits wait for different files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::shared::{Pin, Shared};
 use crate::snapshot::Snapshot;
 use crate::state::CatalogState;
 
-/// A failed flush wakes nobody: those who wait look again after this.
+/// A failed flush wakes no waiter, so waiters check again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -30,9 +30,9 @@ struct PublisherState {
     state: CatalogState,
     /// The last visible version.
     version: u64,
-    /// Given, but not visible yet; and whether it is done. Ascending without a gap.
+    /// Versions that are assigned but not visible yet, and whether each is done. Ascending without a gap.
     waiting: VecDeque<(u64, bool)>,
-    /// Of the last visible version, made when somebody asks.
+    /// The snapshot of the last visible version, made at the first request.
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -52,18 +52,18 @@ impl Publisher {
         snapshot
     }
 
-    /// What the catalog says as of the last commit of it.
+    /// The state of the catalog as of its last commit.
     pub fn state(&self) -> CatalogState {
         self.inner.lock().state.clone()
     }
 
-    /// As [`Publisher::state`], for who needs little of it.
+    /// As [`Publisher::state`], without a copy.
     pub fn with_state<T>(&self, look: impl FnOnce(&CatalogState) -> T) -> T {
         look(&self.inner.lock().state)
     }
 
-    /// The version that a commit gets next, and what is found in the state it builds on; None where an earlier version
-    /// has yet to become visible. Only the one who holds the lock on commits may ask.
+    /// The version of the next commit, and what `look` finds in the state that it builds on; `None` if an earlier version
+    /// is not visible yet. Only the holder of the lock on commits may call this.
     pub fn next_at_once<T>(&self, look: impl FnOnce(&CatalogState) -> Option<T>) -> Option<(u64, T)> {
         let inner = self.inner.lock();
         let found = look(&inner.state).filter(|_| inner.waiting.is_empty())?;
@@ -74,13 +74,13 @@ impl Publisher {
         self.inner.lock().version >= version
     }
 
-    /// The version that a commit gets next. Only the one who holds the lock on commits may ask.
+    /// The version of the next commit. Only the holder of the lock on commits may call this.
     pub fn next_version(&self) -> u64 {
         let inner = self.inner.lock();
         inner.waiting.back().map_or(inner.version, |(last, _)| *last) + 1
     }
 
-    /// A version of a log alone: it changes no state. Visible at once if it and all before are done.
+    /// Begins a version that only appends to a log and changes no state. It is visible at once if it and all earlier ones are done.
     pub fn begin(&self, version: u64, done: bool) {
         let mut inner = self.inner.lock();
         inner.waiting.push_back((version, done));
@@ -95,7 +95,7 @@ impl Publisher {
         if let Some(waiting) = inner.waiting.iter_mut().find(|(waiting, _)| *waiting == version) {
             waiting.1 = true;
         }
-        // Its last pin may remove files, which nobody else has to wait for.
+        // Dropping its last pin may remove files; other threads do not wait for that.
         if let Some(old) = self.advance(&mut inner) {
             MutexGuard::unlocked(&mut inner, || drop(old));
         }
@@ -106,7 +106,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Returns when every version given is visible; a commit of the catalog builds on all of them.
+    /// Returns when every assigned version is visible; a commit of the catalog builds on all of them.
     pub fn drain(&self) -> Result<()> {
         let mut inner = self.inner.lock();
         while !inner.waiting.is_empty() {
@@ -116,18 +116,18 @@ impl Publisher {
         Ok(())
     }
 
-    /// A commit of the catalog, after [`Publisher::drain`] and with the commits still locked.
+    /// Publishes a commit of the catalog, after [`Publisher::drain`] and with the commits still locked.
     pub fn publish(&self, state: CatalogState, version: u64) {
         let mut inner = self.inner.lock();
         inner.state = state;
         inner.version = version;
         let old = inner.snapshot.take();
         drop(inner);
-        // Its last pin may remove files, which nobody else has to wait for.
+        // Dropping its last pin may remove files; other threads do not wait for that.
         drop(old);
     }
 
-    /// Lets go of everything: nobody is going to ask again.
+    /// Releases everything, because no more requests will come.
     pub fn close(&self) {
         let mut inner = self.inner.lock();
         let old = (std::mem::take(&mut inner.state), inner.snapshot.take());
@@ -135,7 +135,7 @@ impl Publisher {
         drop(old);
     }
 
-    /// Returns the snapshot of the version before, to be dropped without the lock.
+    /// Returns the previous snapshot, which the caller drops without the lock.
     fn advance(&self, inner: &mut PublisherState) -> Option<Arc<Snapshot>> {
         let before = inner.version;
         while let Some((version, true)) = inner.waiting.front().copied() {

@@ -1,4 +1,4 @@
-//! Logs become segments: the rows of a log that takes no more, in their places, under its id.
+//! Makes segments of logs: a closed log becomes a segment with the same id and the same row positions.
 //!
 //! Readers see the same rows before and after; so does a transaction that has found rows to delete.
 
@@ -19,7 +19,7 @@ impl Store {
         self.core.shared.logs.infos()
     }
 
-    /// Seals the logs of a table, also the one that takes new rows. Returns how many segments came of it.
+    /// Seals the logs of a table, including the one that takes new rows. Returns the number of new segments.
     pub fn seal_logs(&self, table: TableId) -> Result<usize> {
         let _one_at_a_time = self.core.sealing.lock();
         let open: Vec<u64> = self.logs_of(table)?.into_iter().filter(|log| !log.record.closed).map(|log| log.record.id).collect();
@@ -60,18 +60,18 @@ impl Store {
         Ok(known.data()?.logs.values().cloned().collect())
     }
 
-    /// None for a log without rows.
+    /// `None` for a log without rows.
     fn write_segment(&self, table: TableId, log: &TableLog) -> Result<Option<SealedSegment>> {
         let core = &self.core;
         core.check_writable()?;
-        // Closed: no version is going to add rows.
+        // The log is closed: no version will add rows.
         let view = log.log.view(u64::MAX)?;
         let id = Arc::new(AtomicU64::new(log.record.id));
         let dir = files::table_dir(core.path(), table);
         let (kind, poison) = (core.region_kind(), Arc::clone(&core.poison));
         let locked = Arc::<crate::shared::Shared>::clone(&core.shared);
         let appender = Appender::new(dir, Arc::clone(log.log.schema()), kind, poison, id, locked);
-        // One segment, whatever its size: the id is one.
+        // It is one segment, whatever its size, because there is one id.
         let mut appender = appender.with_target_bytes(log.log.capacity_bytes().saturating_mul(4)).in_one_segment();
         for chunk in 0..view.chunk_count() {
             appender.write(view.chunk(chunk)?)?;

@@ -1,4 +1,4 @@
-//! What a reader sees: the store at one version.
+//! A snapshot is what a reader sees: the store at one version.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, TableState
 
 /// Which objects of a store a user may see.
 pub trait Visibility: std::fmt::Debug + Send + Sync {
-    /// Whether the namespace is seen whatever is in it.
+    /// Whether the namespace is visible even if nothing in it is.
     fn has_namespace(&self, name: &str) -> bool;
     fn has_table(&self, table: &TableRecord) -> bool;
     fn has_view(&self, view: &ViewRecord) -> bool;
 }
 
-/// The store at one version, or as a transaction that is not committed yet sees it.
+/// The store at one version, or as an uncommitted transaction sees it.
 ///
-/// Invariant: what the visibility of a snapshot does not have is not there for any question to it.
+/// Invariant: no question to a snapshot reveals an object that its visibility hides.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) state: CatalogState,
     pub(crate) pin: Arc<Pin>,
-    /// None: all is seen.
+    /// `None`: everything is visible.
     visibility: Option<Arc<dyn Visibility>>,
 }
 
@@ -47,7 +47,7 @@ impl Snapshot {
         self.visibility.as_ref().is_none_or(|visibility| visibility.has_view(view))
     }
 
-    /// A namespace is seen, too, where something in it is.
+    /// A namespace is visible, too, if something in it is.
     fn sees_namespace(&self, name: &str) -> bool {
         let Some(visibility) = &self.visibility else { return true };
         visibility.has_namespace(name)
@@ -77,12 +77,12 @@ impl Snapshot {
         Ok(self.seen_tables().map(|table| table.record.clone()).collect())
     }
 
-    /// The tables that somebody has read or written since the store was opened, without their segments.
+    /// The tables that were read or written since the store was opened, without their segments.
     pub fn tables_in_use(&self) -> Vec<TableRecord> {
         self.seen_tables().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
     }
 
-    /// When this table was last changed; None where there is none. Reads nothing of it.
+    /// The version that last changed this table; `None` if there is no such table. It reads nothing of the table.
     pub fn changed_version(&self, id: TableId) -> Option<u64> {
         self.with_id(id).map(|table| table.record.changed_version)
     }
@@ -100,7 +100,7 @@ impl Snapshot {
         Ok(view.filter(|view| self.sees_view(view)).cloned())
     }
 
-    /// Names of tables and views that are there and not seen, for texts that are not to be shown to who would read them there.
+    /// Names of tables and views that exist but are hidden; texts that contain them must not be shown to the user.
     pub fn unseen_names(&self) -> HashSet<&str> {
         let tables = self.state.tables.iter().filter(|table| !self.sees_table(table)).map(|table| table.record.name.as_str());
         let views = self.state.views.values().filter(|view| !self.sees_view(view)).map(|view| view.name.as_str());
@@ -116,13 +116,13 @@ impl Snapshot {
         table.map(|table| self.table_of(table)).transpose()
     }
 
-    /// The table with this id, whatever it is called.
+    /// The table with this id, whatever its name is.
     pub fn table_by_id(&self, id: TableId) -> Result<Option<TableSnapshot>> {
         self.with_id(id).map(|table| self.table_of(table)).transpose()
     }
 
-    /// As [`Snapshot::table_by_id`], for whoever looks at every table once: the table does not count as in
-    /// use by that.
+    /// As [`Snapshot::table_by_id`], for a caller that looks at every table once: the table does not count as in
+    /// use afterwards.
     pub fn glance(&self, id: TableId) -> Result<Option<TableSnapshot>> {
         let Some(table) = self.with_id(id) else { return Ok(None) };
         TableSnapshot::new(Arc::new(table.record.clone()), table.glance()?, Arc::clone(&self.pin)).map(Some)
@@ -169,41 +169,41 @@ impl TableSnapshot {
         self.pin.version
     }
 
-    /// The declared schema, which the segments' physical schemas may differ from.
+    /// The declared schema; the physical schemas of the segments may differ from it.
     pub fn schema(&self) -> &SchemaRef {
         &self.data.schema
     }
 
-    /// What is known of each column of the schema beyond its type.
+    /// What the catalog knows of each column besides its type.
     pub fn columns(&self) -> &[ColumnInfo] {
         &self.data.columns
     }
 
-    /// In the order they were added.
+    /// In the order in which they were added.
     pub fn segments(&self) -> &[TableSegment] {
         &self.segments
     }
 
-    /// Rows that are in no segment yet, in the order they were added.
+    /// Rows that are in no segment yet, in the order in which they were added.
     pub fn tails(&self) -> &[Tail] {
         &self.tails
     }
 
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted.
     pub fn row_count(&self) -> u64 {
         let sealed: u64 = self.segments.iter().map(TableSegment::row_count).sum();
         sealed + self.tails.iter().map(Tail::row_count).sum::<u64>()
     }
 
-    /// Bytes of the segments and of what lies beside them.
+    /// The bytes of the segments with their side files.
     pub fn size_bytes(&self) -> u64 {
         let sealed = self.segments.iter().map(|segment| &segment.record.sealed);
         let sealed: u64 = sealed.map(|sealed| sealed.size_bytes + sealed.side_size_bytes).sum();
         sealed + self.tails.iter().map(Tail::size_bytes).sum::<u64>()
     }
 
-    /// The same columns, segments and deleted rows: what was computed of them for one holds for the
-    /// other. To be kept, and compared by address. Tails grow without it.
+    /// Tables with the same data have the same columns, segments and deleted rows, so what was computed from one holds for the
+    /// other. It may be kept, and compared by address. Tails grow without changing it.
     pub fn data(&self) -> &Arc<TableData> {
         &self.data
     }

@@ -1,6 +1,6 @@
-//! Older versions of a store: reading them, how long they stay, and what they cost.
+//! Older versions of a store: reading them, keeping them, and what they cost.
 //!
-//! Invariant: a version can be read if it is not older than the oldest kept one, or has a name.
+//! Invariant: a version can be read if it is not older than the oldest kept version, or has a name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub struct VersionInfo {
     pub version: u64,
     pub committed_at_ms: u64,
     pub operation: String,
-    /// Names of the tables it changed, as they are called now; dropped ones have none.
+    /// The current names of the tables that it changed; dropped tables have none.
     pub tables: Vec<String>,
-    /// Bytes of segments that this is the last version to need: they are kept for it and ones before
-    /// it alone, and go when all of those are given up.
+    /// Bytes of the segments that no later version needs: they are kept for this version and earlier ones
+    /// alone, and removed when all of those have expired.
     pub kept_bytes: u64,
 }
 
@@ -33,7 +33,7 @@ impl VersionInfo {
 }
 
 impl Store {
-    /// The table that has this name now, as it was at `version`; None where there is no such table.
+    /// The table that has this name now, as it was at `version`; `None` if there is no such table.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Store {
         }
     }
 
-    /// The table of this record, whatever it is called by now, as it was at `version`.
+    /// The table of this record, whatever its name is now, as it was at `version`.
     pub fn table_version(&self, table: &TableRecord, version: u64) -> Result<TableSnapshot> {
         let current = self.snapshot()?;
         let before = || StoreError::BeforeTable { table: table.name.clone(), version, created: table.created_version };
@@ -54,7 +54,7 @@ impl Store {
         {
             return TableSnapshot::new(Arc::new(known.record.clone()), known.data()?, Arc::clone(&current.pin));
         }
-        // Pinned before it is looked for: what expires after this line keeps its files.
+        // It is pinned before the lookup, so that files of versions that expire after this line stay.
         let pin = Pin::new(version, &self.core.shared);
         let logs = self.core.shared.logs.of_table(table.id);
         let reader = CatalogReader::begin(&self.core.database)?;
@@ -63,10 +63,10 @@ impl Store {
             return Err(before());
         }
         if current.state.table_by_id(table.id).is_none() {
-            // Made by a transaction that is still open, or dropped since it was looked up.
+            // The table was made by an open transaction, or dropped since the lookup.
             return Err(if table.created_version > current.version() { before() } else { StoreError::TableGone });
         }
-        // Without a history the record is as it was made.
+        // A record without a history has not changed.
         let mut record = reader.table_at(table.id, version)?.unwrap_or_else(|| table.clone());
         record.changed_version = version;
         let data = read_table(&reader, &record, version, &self.core.shared, logs)?;
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// The version that was the last one at a time, in milliseconds since 1970 (UTC), as far as the
-    /// catalog and the logs know. A table may know of more: [`Store::table_version_at`].
+    /// catalog and the logs know. A table may know more: [`Store::table_version_at`].
     pub fn version_at(&self, time_ms: u64) -> Result<u64> {
         let snapshot = self.snapshot()?;
         let reader = CatalogReader::begin(&self.core.database)?;
@@ -85,8 +85,8 @@ impl Store {
         last_at(known, reader.store()?.oldest_version, snapshot.version(), time_ms)
     }
 
-    /// A version at which a table had the rows it had at a time. Of small writes that were put together
-    /// it may be one a little earlier.
+    /// A version at which a table had the rows that it had at a time. For small writes that were combined
+    /// it may be a slightly earlier one.
     pub fn table_version_at(&self, table: &TableRecord, time_ms: u64) -> Result<u64> {
         let newest = self.snapshot()?.version();
         let reader = CatalogReader::begin(&self.core.database)?;
@@ -106,8 +106,8 @@ impl Store {
         Ok(times)
     }
 
-    /// Every version that can be read, oldest first; of small writes that were put together long ago
-    /// not each.
+    /// Every version that can be read, oldest first; small writes that were combined long ago are
+    /// not listed individually.
     pub fn versions(&self) -> Result<Vec<VersionInfo>> {
         let snapshot = self.snapshot()?;
         let reader = CatalogReader::begin(&self.core.database)?;
@@ -147,7 +147,7 @@ impl Store {
         Ok(CatalogReader::begin(&self.core.database)?.store()?.retention_ms)
     }
 
-    /// Changes how long versions stay; what is older goes with this.
+    /// Changes how long versions stay; older ones expire at once.
     pub fn set_retention_ms(&self, retention_ms: u64) -> Result<()> {
         self.expire(Some(retention_ms), |writer| match retention_ms {
             0 => Ok(u64::MAX),
@@ -155,17 +155,17 @@ impl Store {
         })
     }
 
-    /// Gives up the versions before `version`, but for the named ones.
+    /// Expires the versions before `version`, except for the named ones.
     pub fn expire_versions_before(&self, version: u64) -> Result<()> {
         self.expire(None, |_| Ok(version))
     }
 
-    /// Gives up the versions that had a successor at a time, but for the named ones.
+    /// Expires the versions that had a successor at a time, except for the named ones.
     pub fn expire_versions_older_than(&self, time_ms: u64) -> Result<()> {
         self.expire(None, |writer| writer.version_at(time_ms))
     }
 
-    /// No new version: what is visible does not change.
+    /// This makes no new version, because the visible content does not change.
     fn expire(&self, retention_ms: Option<u64>, oldest: impl FnOnce(&CatalogWriter) -> Result<u64>) -> Result<()> {
         let core = &self.core;
         core.check_writable()?;
@@ -199,21 +199,21 @@ fn check_kept(reader: &CatalogReader, version: u64, newest: u64) -> Result<()> {
     }
 }
 
-/// Versions of the catalog and when they were made.
+/// The versions of the catalog and when they were made.
 fn catalog_times(reader: &CatalogReader) -> Result<Vec<(u64, u64)>> {
     Ok(reader.versions()?.into_iter().map(|(version, record)| (version, record.committed_at_ms)).collect())
 }
 
-/// The greatest of the versions `oldest..=newest` that was made by `time_ms`. Of the time before the
-/// oldest nothing is known: named versions may have had successors that are gone.
+/// The greatest of the versions `oldest..=newest` that was made by `time_ms`. Nothing is known of the time before the
+/// oldest: named versions may have had successors that are gone.
 fn last_at(mut known: Vec<(u64, u64)>, oldest: u64, newest: u64, time_ms: u64) -> Result<u64> {
     known.retain(|(version, _)| (oldest..=newest).contains(version));
     let found = known.iter().filter(|(_, made_ms)| *made_ms <= time_ms).map(|(version, _)| *version).max();
     found.ok_or_else(|| StoreError::BeforeHistory { oldest_ms: known.iter().min().map(|(_, made_ms)| *made_ms) })
 }
 
-/// Keeps what names that are new in `becoming` need. A version that is given up already cannot be kept
-/// by naming it; so this is to be done before more is given up.
+/// Keeps what new names in `becoming` need. An expired version cannot be kept
+/// by naming it; so this must run before more versions expire.
 pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming: &CatalogState, shared: &Shared) -> Result<()> {
     if Arc::ptr_eq(&before.snapshots, &becoming.snapshots) {
         return Ok(());
@@ -226,7 +226,7 @@ pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming
             let (oldest, newest) = (store.oldest_version, store.version);
             return Err(StoreError::NoSuchVersion { version, oldest, newest, named });
         }
-        // One of a log alone is known to nobody else once the log is sealed.
+        // After a log is sealed, nothing else knows the versions that only it has.
         let logs =
             becoming.tables.iter().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
         for (table, log) in logs {

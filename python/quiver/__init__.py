@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`open` needs the engine, `connect` pyarrow.flight and `Matrix` numpy: each is looked for when it is used."""
+    """`open` needs the engine, `connect` pyarrow.flight and `Matrix` numpy: each is imported on first use."""
     if name == "open":
         from .embedded import open  # noqa: A004
 

@@ -1,4 +1,4 @@
-"""Columns as arrays of numpy: views of the mapped files where rows lie there one after the other."""
+"""Columns as numpy arrays. They are views of the mapped files if the rows are contiguous there."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def numpy_arrays(table: pa.Table) -> dict[str, numpy.ndarray]:
-    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
-    if twice is not None:
-        raise ProgrammingError(f'two columns are called "{twice}"', hint="give one of them another name with AS")
+    duplicate = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if duplicate is not None:
+        raise ProgrammingError(f'two columns are called "{duplicate}"', hint="give one of them another name with AS")
     return {name: numpy_array(column) for name, column in zip(table.column_names, table.columns)}
 
 
 def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
-    """A column without NULLs as it lies if its chunks are neighbours in memory, else as one copy. With NULLs masked. Vectors of
-    one length and tensors have further dimensions."""
+    """A column as an array: a view if its chunks are contiguous in memory, else one copy. A column with NULLs is masked. Vectors of
+    a fixed length and tensors have further dimensions."""
     shape = _shape(column.type)
     if shape:
         return _stacked(column, shape)
@@ -34,22 +34,22 @@ def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
 
 
 def _stacked(column: pa.ChunkedArray, shape: tuple[int, ...]) -> numpy.ndarray:
-    """The rows' arrays as one."""
+    """The arrays of all rows as one array."""
     elements = pa.chunked_array([_elements(chunk) for chunk in column.chunks], column.type.value_type)
     flat = numpy_array(elements)
     stacked = flat.reshape(len(column), *shape)
     if column.null_count:
         import numpy
 
-        gone = column.is_null().to_numpy(zero_copy_only=False).reshape(len(column), *(1 for _ in shape))
-        stacked = numpy.ma.MaskedArray(numpy.ma.getdata(stacked), mask=numpy.ma.getmaskarray(stacked) | gone)
-    return _as_seen(stacked, column.type)
+        is_null = column.is_null().to_numpy(zero_copy_only=False).reshape(len(column), *(1 for _ in shape))
+        stacked = numpy.ma.MaskedArray(numpy.ma.getdata(stacked), mask=numpy.ma.getmaskarray(stacked) | is_null)
+    return _transposed(stacked, column.type)
 
 
-def _as_seen(stacked: numpy.ndarray, kind: pa.DataType) -> numpy.ndarray:
-    """With the dimensions in the order that a tensor says, which need not be that of memory."""
+def _transposed(stacked: numpy.ndarray, kind: pa.DataType) -> numpy.ndarray:
+    """Transposes the array to the logical dimensions of a tensor, whose order in memory may differ."""
     order = getattr(kind, "permutation", None)
-    return stacked if order is None else stacked.transpose(0, *(1 + place for place in order))
+    return stacked if order is None else stacked.transpose(0, *(1 + axis for axis in order))
 
 
 def _as_one(column: pa.ChunkedArray) -> pa.Array | None:
@@ -64,31 +64,31 @@ def _as_one(column: pa.ChunkedArray) -> pa.Array | None:
         if _address(chunk) != end:
             return None
         end += len(chunk) * width
-    # The chunks keep what they point into alive.
+    # The base keeps the memory of the chunks alive.
     whole = pa.foreign_buffer(start, end - start, base=chunks)
     return pa.Array.from_buffers(column.type, len(column), [None, whole])
 
 
 def _shape(kind: pa.DataType) -> tuple[int, ...]:
-    """Of each row: none of a plain number."""
+    """The shape of each row; empty for a plain number."""
     if isinstance(kind, pa.FixedShapeTensorType):
         return tuple(kind.shape)
     return (kind.list_size,) if pa.types.is_fixed_size_list(kind) and _is_plain(kind.value_type) else ()
 
 
 def _elements(values: pa.Array) -> pa.Array:
-    """Of vectors or tensors: those of all rows one after the other, those of NULLs too."""
+    """The elements of vectors or tensors of all rows, including those under NULLs."""
     lists = values.storage if isinstance(values, pa.ExtensionArray) else values
     return lists.values.slice(lists.offset * lists.type.list_size, len(lists) * lists.type.list_size)
 
 
 def _address(values: pa.Array) -> int:
-    """Where the first value lies."""
+    """The address of the first value."""
     return values.buffers()[1].address + values.offset * (values.type.bit_width // 8)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether values are the same bytes in Arrow and in numpy."""
+    """Whether values have the same bytes in Arrow and in numpy."""
     is_time = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_time
 

@@ -19,42 +19,42 @@ from .table import Table
 if TYPE_CHECKING:
     from .matrix import Matrix
 
-_VOLATILE = re.compile("volatile|temp", re.IGNORECASE)
+_TEMPORARY = re.compile("volatile|temp", re.IGNORECASE)
 MODES = ("create", "append", "replace", "create_append")
 
 
 class Connection:
-    """Statements of a connection run one after the other, from whatever threads they come; their rows are read by as
-    many as there are. `cursor()` of `quiver.dbapi` and `another()` are for work side by side."""
+    """Statements of a connection run one after the other, whichever threads send them; their rows may be read
+    concurrently. `cursor()` of `quiver.dbapi` and `another()` allow concurrent statements."""
 
     _all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     def __init__(self, backend: Backend, progress: bool | None = None):
         self._backend = backend
         self.progress = progress
-        # Whether a statement has spoken of volatile tables, without which there are none.
-        self._names_volatile = False
+        # Whether a statement has mentioned temporary tables. Otherwise the session has none.
+        self._mentions_temporary = False
         self._all.add(self)
 
     @property
     def uri(self) -> str:
-        """Where the store is."""
+        """The address of the store."""
         return self._backend.uri
 
     def sql(self, query: str, params: Sequence[Any] | None = None) -> Result:
-        """Plans a query, which runs when its rows are asked for; runs any other statement. `params` are the values of
+        """Plans a query, which runs when its rows are read; runs any other statement. `params` are the values of
         `?`, or of `$1`, `$2`, …"""
         _check_text(query)
-        self._names_volatile |= _VOLATILE.search(query) is not None
+        self._mentions_temporary |= _TEMPORARY.search(query) is not None
         return Result(self, self._backend.execute(query, parameters.one_row(params)), query, params)
 
     def run_substrait(self, plan: Any) -> Result:
-        """Plans a query that comes as a Substrait plan, which runs when its rows are asked for: the bytes of a `substrait.Plan`,
-        such a message, or an expression of Ibis, of which `ibis-substrait` makes one."""
+        """Plans a query from a Substrait plan. It runs when its rows are read. The plan is the bytes of a `substrait.Plan`,
+        such a message, or an expression of Ibis, which `ibis-substrait` compiles."""
         return Result(self, self._backend.run_substrait(substrait.as_bytes(plan)), None)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Runs a statement that writes once for each row of parameters: all of them or none. The number of rows changed."""
+        """Runs a writing statement once for each row of parameters, all of them or none. Returns the number of rows changed."""
         _check_text(statement)
         batch = parameters.batch(rows)
         return self._backend.execute_rows(statement, batch) if batch.num_rows else 0
@@ -64,25 +64,25 @@ class Connection:
 
     def tables(self, schema: str | None = None) -> list[str]:
         """The names of tables and views of a schema."""
-        # As a literal: over the network a parameter takes calls of its own.
-        wanted = names.literal(schema or names.DEFAULT_SCHEMA)
-        sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {wanted} ORDER BY table_name"
+        # A literal, because over the network parameters need additional calls.
+        schema_literal = names.literal(schema or names.DEFAULT_SCHEMA)
+        sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema_literal} ORDER BY table_name"
         return [name for (name,) in self.sql(sql).fetchall()]
 
     def _kinds_of(self, table: str) -> dict[str, str]:
-        """By schema, what there is of this name: `BASE TABLE`, `LOCAL TEMPORARY` or `VIEW`."""
+        """The kind of the object of this name in each schema: `BASE TABLE`, `LOCAL TEMPORARY` or `VIEW`."""
         sql = f"SELECT table_schema, table_type FROM information_schema.tables WHERE table_name = {names.literal(table)}"
         return dict(self.sql(sql).fetchall())
 
     def write(self, table: str, rows: Any, mode: str = "create", *, schema: str | None = None) -> int:
-        """Adds rows to a table in one commit, or in the open transaction: a table or data frame of pyarrow, polars or
-        pandas, a reader of record batches, a dict of columns. The number of rows.
+        """Adds rows to a table in one commit, or in the open transaction. `rows` is a table or data frame of pyarrow, polars or
+        pandas, a reader of record batches, or a dict of columns. Returns the number of rows.
 
-        `create`: the table must not be there. `append`: it must; columns are found by name. `replace`: a new table takes
+        `create`: the table must not exist. `append`: it must exist; columns are matched by name. `replace`: a new table takes
         its place. `create_append`: either."""
         check_mode(mode)
-        target = self._stored(table, schema)
-        with data.noting(data.as_stream(rows)) as stream:
+        target = self._target(table, schema)
+        with data.reader_errors(data.as_stream(rows)) as stream:
             return self._backend.ingest(stream, *target, mode)
 
     def import_(
@@ -106,20 +106,20 @@ class Connection:
             raise ProgrammingError(f"a delimiter is one character of ASCII, and not {delimiter!r}")
         listed = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
         found = [fspath(path) for path in listed]
-        target = self._stored(table or _name_of(found), schema)
+        target = self._target(table or _name_of(found), schema)
         keys = [order_by] if isinstance(order_by, str) else list(order_by)
         options = ImportOptions(mode, keys, format, on_error, header, delimiter, [null] if isinstance(null, str) else list(null))
         return self._backend.import_files(found, *target, options)
 
-    def _stored(self, table: str, schema: str | None) -> tuple[str, str]:
-        """Schema and name of a table for rows, which are not sent to a volatile one, nor to a stored one that it hides."""
+    def _target(self, table: str, schema: str | None) -> tuple[str, str]:
+        """The schema and the name of the target table. A temporary table is refused, and so is a stored table that one hides."""
         target = names.split(table, schema)
-        is_volatile = target[0] == names.VOLATILE_SCHEMA
-        if target == (names.DEFAULT_SCHEMA, table) and schema is None and self._names_volatile:
-            is_volatile = names.VOLATILE_SCHEMA in self._kinds_of(table)
-        if is_volatile:
+        is_temporary = target[0] == names.TEMPORARY_SCHEMA
+        if target == (names.DEFAULT_SCHEMA, table) and schema is None and self._mentions_temporary:
+            is_temporary = names.TEMPORARY_SCHEMA in self._kinds_of(table)
+        if is_temporary:
             hint = f'fill it with INSERT INTO "{target[1]}" SELECT …, or write to the stored table "{names.DEFAULT_SCHEMA}.{target[1]}"'
-            raise NotSupportedError(f'"{target[1]}" is a volatile table, and rows are written to stored ones', hint=hint)
+            raise NotSupportedError(f'"{target[1]}" is a temporary table, and rows are written to stored ones', hint=hint)
         return target
 
     def write_matrix(
@@ -132,30 +132,30 @@ class Connection:
         schema: str | None = None,
     ) -> int:
         """Writes a matrix, or a vector, as a table of blocks, in one commit: an array of numpy in any order of its elements, a memmap,
-        a data set of h5py, a matrix of `read_matrix`; no more than some blocks of it are in memory. The number of blocks.
+        a data set of h5py, a matrix of `read_matrix`; only some blocks of it are in memory at a time. Returns the number of blocks.
 
-        `block`: rows and columns of a block (of a vector: rows), by default up to 1024; what lies beyond the matrix in the last ones is zeros.
-        float64 and float32 stay what they are, float16 becomes float32; whole numbers (up to 2^53) and truth values become
+        `block`: rows and columns of a block (of a vector: rows), by default up to 1024; the last blocks are padded with zeros.
+        float64 and float32 keep their types, float16 becomes float32; integers (up to 2^53) and booleans become
         float64. `mode`: `create` or `replace`."""
         from . import matrix
 
         if mode not in ("create", "replace"):
             raise ProgrammingError(f'there is no mode "{mode}" for a matrix', hint="it is written whole: use create or replace")
         if isinstance(values, matrix.Matrix) and values.is_read_by(self):
-            # A statement of this connection would wait for the one that writes.
+            # A read on this connection would wait for the write.
             with self.another() as reader:
                 return self.write(name, matrix.as_rows(values.over(reader), block), mode, schema=schema)
         return self.write(name, matrix.as_rows(values, block), mode, schema=schema)
 
     def read_matrix(self, name: str, schema: str | None = None) -> Matrix:
-        """A matrix of which `[rows, columns]` reads the blocks that it needs."""
+        """A matrix; `[rows, columns]` of it reads only the blocks that it needs."""
         from .matrix import Matrix
 
         return Matrix(self, name, schema)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Commits at the end, rolls back if that is an exception. All statements in it see one version of the store."""
+        """Commits at the end, or rolls back after an exception. All statements in it see one version of the store."""
         self.begin()
         try:
             yield self
@@ -184,7 +184,7 @@ class Connection:
         return Connection(self._backend.another(), self.progress)
 
     def close(self) -> None:
-        """Ends what is being read, and rolls back what is open. The second time it does nothing."""
+        """Ends running results and rolls back an open transaction. A second call does nothing."""
         if not self._backend.is_closed:
             self._backend.close()
 
@@ -203,12 +203,12 @@ class Connection:
 
 
 def only_one() -> Connection:
-    """The connection that need not be named: this process has no other open."""
-    there = [connection for connection in list(Connection._all) if not connection.is_closed]
-    if len(there) != 1:
-        number = f"{len(there)} connections are open" if there else "no connection is open"
+    """The default connection: the only open one of this process."""
+    open_connections = [connection for connection in list(Connection._all) if not connection.is_closed]
+    if len(open_connections) != 1:
+        number = f"{len(open_connections)} connections are open" if open_connections else "no connection is open"
         raise InterfaceError(f"{number}, so which one is to be used has to be said", hint="give it: con=quiver.open(…)")
-    return there[0]
+    return open_connections[0]
 
 
 def _check_text(statement: str) -> None:

@@ -1,4 +1,4 @@
-"""What `Connection.write` takes, as a stream of Arrow."""
+"""Converts the rows for `Connection.write` to an Arrow stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HINTS = {
 
 
 def as_stream(data: Any) -> Any:
-    """An object with `__arrow_c_stream__`, whose columns are checked as far as they are known before its rows."""
+    """An object with `__arrow_c_stream__`. Its columns are checked if they are known before its rows are read."""
     stream = _stream(data)
     if isinstance(schema := getattr(stream, "schema", None), pa.Schema):
         check_names(schema)
@@ -34,26 +34,26 @@ def _stream(data: Any) -> Any:
         return _of_pandas(data)
     if library == "polars" and hasattr(data, "__arrow_c_stream__"):
         _check_polars(data.schema)
-        # By way of pyarrow, which takes all that polars hands over: columns of nothing but NULL have a buffer there.
-        return _told(lambda: pa.table(data))
+        # Converted by pyarrow, which accepts everything from polars: there, columns of NULLs only have a buffer.
+        return _convert(lambda: pa.table(data))
     if hasattr(data, "__arrow_c_stream__"):
         return data
     if hasattr(data, "scanner"):
         return data.scanner().to_reader()
     if isinstance(data, Mapping):
         _check_polars({name: values.dtype for name, values in data.items() if type(values).__module__.startswith("polars.")})
-        return _told(lambda: pa.table(dict(data)))
+        return _convert(lambda: pa.table(dict(data)))
     if isinstance(data, list) and data and isinstance(data[0], Mapping):
         return _of_rows(data)
     if isinstance(data, list) and data and all(isinstance(batch, pa.RecordBatch) for batch in data):
-        return _told(lambda: pa.Table.from_batches(data))
+        return _convert(lambda: pa.Table.from_batches(data))
     hint = "give a table or data frame of pyarrow, polars or pandas, a record batch reader, or a dict of columns"
     raise ProgrammingError(f"{type(data).__name__} has no rows that could be written", hint=hint)
 
 
 def _of_pandas(frame: Any) -> pa.Table:
-    # The index is a number for each row or a column that has a name elsewhere; reset_index() makes it one here.
-    table = _told(lambda: pa.Table.from_pandas(frame, preserve_index=False))
+    # The index is left out: it is a row number, or a column for which the user can call reset_index().
+    table = _convert(lambda: pa.Table.from_pandas(frame, preserve_index=False))
     for field in table.schema:
         if isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == "pandas.period":
             hint = f'write frame["{field.name}"].dt.to_timestamp(), or its text: .astype(str)'
@@ -62,17 +62,17 @@ def _of_pandas(frame: Any) -> pa.Table:
 
 
 def _of_rows(rows: list[Any]) -> pa.Table:
-    """pyarrow goes by the names of the first row, and would leave out what the others have beyond them."""
+    """pyarrow takes the names from the first row, and would drop further columns of other rows."""
     if not all(isinstance(row, Mapping) for row in rows):
         raise ProgrammingError("some of these rows are dicts and some are not", hint="give a list of dicts")
     names = list(dict.fromkeys(name for row in rows for name in row))
     if wrong := [name for name in names if not isinstance(name, str)]:
         raise ProgrammingError(f"the name of a column is text, and not {wrong[0]!r}")
-    return _told(lambda: pa.table({name: [row.get(name) for row in rows] for name in names}))
+    return _convert(lambda: pa.table({name: [row.get(name) for row in rows] for name in names}))
 
 
 def _check_polars(schema: Mapping[str, Any]) -> None:
-    """What polars keeps as objects of Python it hands over as their addresses."""
+    """polars would export Python objects as their addresses."""
     for name, dtype in schema.items():
         if _has_objects(dtype):
             hint = "cast it, or make a column of it that has a type of polars"
@@ -85,10 +85,10 @@ def _has_objects(dtype: Any) -> bool:
 
 
 def check_names(schema: pa.Schema) -> None:
-    """That every column can be told from the others, and is called at the other end of Arrow's C interface as it is here."""
-    twice = next((name for name, number in Counter(schema.names).items() if number > 1), None)
-    if twice is not None:
-        raise ProgrammingError(f'two columns are called "{twice}"', hint="give one of them another name")
+    """Checks that names of columns are unique, and that Arrow's C interface can carry them unchanged."""
+    duplicate = next((name for name, number in Counter(schema.names).items() if number > 1), None)
+    if duplicate is not None:
+        raise ProgrammingError(f'two columns are called "{duplicate}"', hint="give one of them another name")
     for field in schema:
         _check_name(field)
 
@@ -102,16 +102,16 @@ def _check_name(field: pa.Field) -> None:
 
 
 @contextmanager
-def noting(stream: Any) -> Iterator[Any]:
-    """What goes wrong while a reader of Python makes rows is raised as it is. Who pulls them does so in C, where an error is a text
-    with a traceback in it.
+def reader_errors(stream: Any) -> Iterator[Any]:
+    """Raises an exception of a Python reader unchanged. The consumer reads through the C interface, where an error is a text
+    with a traceback.
 
-    **Invariant:** every batch has the columns that the reader has said. In C nothing says what a batch is made of, and one of narrower
+    **Invariant:** every batch has the columns of the reader's schema. The C interface does not check this, and a batch of narrower
     numbers would be read beyond its end."""
     if not isinstance(stream, pa.RecordBatchReader):
         yield stream
         return
-    noted: list[Exception] = []
+    errors: list[Exception] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
@@ -119,31 +119,31 @@ def noting(stream: Any) -> Iterator[Any]:
                 _check_fits(batch.schema, stream.schema)
                 yield batch
         except Exception as error:
-            noted.append(error)
+            errors.append(error)
             raise
 
     try:
         yield pa.RecordBatchReader.from_batches(stream.schema, batches())
     except Error as error:
-        if not noted:
+        if not errors:
             raise
-        if isinstance(noted[0], Error):
-            raise noted[0] from None
-        raise ProgrammingError(f"the rows cannot be read: {noted[0]}") from error
+        if isinstance(errors[0], Error):
+            raise errors[0] from None
+        raise ProgrammingError(f"the rows cannot be read: {errors[0]}") from error
 
 
-def _check_fits(found: pa.Schema, said: pa.Schema) -> None:
-    if found.names == said.names and found.types == said.types:
+def _check_fits(found: pa.Schema, declared: pa.Schema) -> None:
+    if found.names == declared.names and found.types == declared.types:
         return
-    differing = ((one, other) for one, other in zip(found, said) if (one.name, one.type) != (other.name, other.type))
+    differing = ((one, other) for one, other in zip(found, declared) if (one.name, one.type) != (other.name, other.type))
     if (differs := next(differing, None)) is None:
-        message = f"a record batch has {len(found)} columns, and its reader says {len(said)}"
+        message = f"a record batch has {len(found)} columns, and its reader says {len(declared)}"
     else:
         message = 'a record batch has the column "{0.name}" ({0.type}) where its reader says "{1.name}" ({1.type})'.format(*differs)
     raise ProgrammingError(message, hint="make the reader with the schema of its batches, or cast them to its own")
 
 
-def _told(convert: Any) -> pa.Table:
+def _convert(convert: Any) -> pa.Table:
     try:
         return convert()
     except (pa.ArrowException, TypeError, ValueError) as error:

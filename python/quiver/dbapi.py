@@ -1,4 +1,4 @@
-"""DB-API 2.0 (PEP 249) for both ways to a store: `connect("path")` and `connect("grpc://host:port", user=…)`."""
+"""DB-API 2.0 (PEP 249) for both backends: `connect("path")` and `connect("grpc://host:port", user=…)`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def TimestampFromTicks(ticks: float) -> datetime.datetime:
 
 
 class TypeObject:
-    """Equal to the types of columns that it stands for."""
+    """Compares equal to the types of columns in its group."""
 
     def __init__(self, *names: str):
         self.names = names
@@ -80,7 +80,7 @@ ROWID = TypeObject()
 
 
 def connect(database: str | PathLike[str] | None = None, *, autocommit: bool = False, **options: Any) -> Connection:
-    """As `quiver.open`, or as `quiver.connect` where `database` is `grpc://…`. Without `autocommit`, a transaction begins
+    """Like `quiver.open`, or like `quiver.connect` if `database` is `grpc://…`. Without `autocommit`, a transaction begins
     with the first statement and ends with `commit` or `rollback`."""
     if database is not None and not isinstance(database, (str, PathLike)):
         raise InterfaceError(f"a database is text or a path, and not {type(database).__name__}", hint='write "store" or "grpc://host:port"')
@@ -92,7 +92,7 @@ def connect(database: str | PathLike[str] | None = None, *, autocommit: bool = F
 
 
 class Connection:
-    """Threads may share it: a statement, and the transaction that it begins, are started by one of them at a time."""
+    """Threads may share it: one thread at a time starts a statement and the transaction that it begins."""
 
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
@@ -101,7 +101,7 @@ class Connection:
     def __init__(self, connection: both.Connection, *, autocommit: bool = False):
         self.quiver = connection
         self._autocommit = autocommit
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._process = Process()
         self._first_failure: Error | None = None
 
@@ -110,21 +110,21 @@ class Connection:
         return self._autocommit
 
     @autocommit.setter
-    def autocommit(self, wanted: bool) -> None:
+    def autocommit(self, value: bool) -> None:
         self._process.check()
-        with self._turn:
-            if wanted:
+        with self._lock:
+            if value:
                 self.commit()
-            self._autocommit = wanted
+            self._autocommit = value
 
     def cursor(self) -> Cursor:
         self._check_open()
         return Cursor(self)
 
     def commit(self) -> None:
-        """A transaction of which a statement has failed is rolled back, and the error says why."""
+        """A transaction in which a statement has failed is rolled back, and the error gives the reason."""
         self._check_open()
-        with self._turn:
+        with self._lock:
             if not self.quiver.in_transaction:
                 return
             first, self._first_failure = self._first_failure, None
@@ -137,13 +137,13 @@ class Connection:
 
     def rollback(self) -> None:
         self._check_open()
-        with self._turn:
+        with self._lock:
             self._first_failure = None
             if self.quiver.in_transaction:
                 self.quiver.rollback()
 
     def close(self) -> None:
-        """What is not committed is rolled back."""
+        """Rolls back what is not committed."""
         self.quiver.close()
 
     def __enter__(self) -> Connection:
@@ -158,9 +158,9 @@ class Connection:
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
-        """What another thread commits meanwhile has the whole statement, or nothing of it."""
+        """A commit of another thread contains the whole statement, or nothing of it."""
         self._check_open()
-        with self._turn:
+        with self._lock:
             if not self.quiver.in_transaction:
                 self._first_failure = None
                 if not self._autocommit:
@@ -168,21 +168,21 @@ class Connection:
             try:
                 yield
             except Error as error:
-                self._note(error)
+                self._record_failure(error)
                 raise
-            # After one has failed, what does not has gone back to a savepoint.
+            # A statement that succeeds after a failed one has rolled back to a savepoint.
             self._first_failure = None
 
-    def _note(self, error: errors.Error) -> None:
-        """Programs that commit whatever has happened, as pandas, show only the error of that. Errors of this package have no kind,
-        and have not reached the transaction."""
+    def _record_failure(self, error: errors.Error) -> None:
+        """Programs that commit in any case, such as pandas, show only the error of the commit. Errors of this package have no kind,
+        and have not affected the transaction."""
         if error.kind:
-            # A copy: with the traceback would stay what the callers' functions had.
+            # A copy without the traceback, which would keep the callers' variables alive.
             place = None if error.line is None or error.column is None else (error.line, error.column)
             self._first_failure = self._first_failure or of_kind(error.kind, error.message, hint=error.hint, place=place)
 
     def _check_open(self) -> None:
-        """Before the lock is taken, which a fork may have left taken."""
+        """Called before taking the lock, which a fork may have left locked."""
         if self.quiver.is_closed:
             raise InterfaceError("the connection is closed", hint="connect again")
         self._process.check()
@@ -202,7 +202,7 @@ class Cursor:
     def description(self) -> list[tuple] | None:
         if self._result is None or not self._result.is_query:
             return None
-        return [_described(field) for field in self._result.schema]
+        return [_description_of(field) for field in self._result.schema]
 
     def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
         self._start()
@@ -213,34 +213,34 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
-        """Without rows there is nothing to do, and the statement is not looked at."""
+        """Without rows there is nothing to do, and the statement is not checked."""
         self._start()
         with self.connection._in_transaction():
             self.rowcount = self.connection.quiver.executemany(operation, seq_of_parameters)
         return self
 
     def fetchone(self) -> tuple | None:
-        return self._fetched(Result.fetchone)
+        return self._read(Result.fetchone)
 
     def fetchmany(self, size: int | None = None) -> list[tuple]:
-        return self._fetched(Result.fetchmany, self.arraysize if size is None else size)
+        return self._read(Result.fetchmany, self.arraysize if size is None else size)
 
     def fetchall(self) -> list[tuple]:
-        return self._fetched(Result.fetchall)
+        return self._read(Result.fetchall)
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows as Arrow, as ADBC's cursors give them."""
-        return self._fetched(Result.arrow)
+        """All rows as Arrow, as with ADBC's cursors."""
+        return self._read(Result.arrow)
 
     def fetch_record_batch(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(self._rows())
 
     def fetch_df(self) -> Any:
-        return self._fetched(Result.df)
+        return self._read(Result.df)
 
     @property
     def result(self) -> Result:
-        """What `Connection.sql` of `quiver` gives, of the last statement."""
+        """The `quiver.Result` of the last statement."""
         return self._rows()
 
     def __iter__(self) -> Cursor:
@@ -253,10 +253,10 @@ class Cursor:
         return row
 
     def setinputsizes(self, sizes: object) -> None:
-        """Types are those of the values."""
+        """Does nothing: the values determine the types."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Values of any length are given whole."""
+        """Does nothing: values of any length are returned whole."""
 
     def close(self) -> None:
         self._is_closed = True
@@ -275,12 +275,12 @@ class Cursor:
             raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
         self._result, self.rowcount = None, -1
 
-    def _fetched(self, read: Callable[..., T], *arguments: Any) -> T:
+    def _read(self, read: Callable[..., T], *arguments: Any) -> T:
         rows = self._rows()
         try:
             return read(rows, *arguments)
         except Error as error:
-            self.connection._note(error)
+            self.connection._record_failure(error)
             raise
 
     def _rows(self) -> Result:
@@ -292,7 +292,7 @@ class Cursor:
         return self._result
 
 
-def _described(field: pa.Field) -> tuple:
+def _description_of(field: pa.Field) -> tuple:
     kind = field.type
     precision, scale = (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (None, None)
     return (field.name, str(kind), None, None, precision, scale, field.nullable)

@@ -21,12 +21,12 @@ import pyarrow as pa
 from .connection import Connection
 from .errors import InterfaceError, ProgrammingError
 from .process import Process
-from .sources import Imported, ImportOptions, Look
+from .sources import Imported, ImportOptions, ProgressCallback
 from .stats import Stats
 
 
 def _check_processor() -> None:
-    """An extension that was compiled for AVX2 would end this process with SIGILL: on a processor without it another process tries."""
+    """An extension that is compiled for AVX2 would end this process with SIGILL. So on a processor without it, another process tries."""
     with suppress(OSError), builtins.open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
         flags = next((line.split() for line in info if line.startswith("flags")), ["avx2"])
         if "avx2" not in flags:
@@ -53,11 +53,11 @@ def open(  # noqa: A001 - as files are opened
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Connection:
-    """Opens the store at `path` in this process, and makes one where there is none; without a path, one that goes when it
-    is closed. One process writes to a store, or several read it.
+    """Opens the store at `path` in this process, or creates it if there is none; without a path, opens a temporary store that is
+    deleted when it is closed. A store is open for writing in one process, or for reading in several.
 
-    Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default where
-    somebody is looking."""
+    Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default, they do in a
+    terminal or a notebook."""
     _check_path(path)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ProgrammingError(f"threads is {threads!r}, and has to be a number from 1")
@@ -68,11 +68,11 @@ def open(  # noqa: A001 - as files are opened
         "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
         "threads": threads,
     }
-    return Connection(EmbeddedBackend(Opened.get(path, options)), progress)
+    return Connection(EmbeddedBackend(OpenStore.get(path, options)), progress)
 
 
 def _check_path(path: str | PathLike[str] | None) -> None:
-    """What is no path would become a directory of that name."""
+    """A URL or `:memory:` would otherwise become a directory of that name."""
     if path == ":memory:":
         raise ProgrammingError('":memory:" is no place for a store', hint="without a path, open() makes one that goes when it is closed")
     if isinstance(path, str) and (found := re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", path)):
@@ -81,14 +81,14 @@ def _check_path(path: str | PathLike[str] | None) -> None:
         raise ProgrammingError(f'"{path}" is no path', hint=hint)
 
 
-class Opened:
-    """A store that is open in this process, for as long as one of its connections is.
+class OpenStore:
+    """A store that stays open in this process as long as one of its connections is open.
 
-    `open` of a store that is open here already gives another connection to the same engine: a second engine could not
+    Opening the same store again gives another connection to the same engine, because a second engine could not
     write to it."""
 
-    _all: dict[str, Opened] = {}
-    # The collector may close a connection in the middle of a call that opens another one.
+    _all: dict[str, OpenStore] = {}
+    # Reentrant, because the garbage collector may close a connection in the middle of a call that opens another one.
     _lock = threading.RLock()
 
     def __init__(self, path: str | None, options: dict[str, Any]):
@@ -97,27 +97,27 @@ class Opened:
         self.users = 0
 
     @classmethod
-    def get(cls, path: str | PathLike[str] | None, options: dict[str, Any]) -> Opened:
+    def get(cls, path: str | PathLike[str] | None, options: dict[str, Any]) -> OpenStore:
         with cls._lock:
             if path is None:
-                opened = cls(None, options)
+                store = cls(None, options)
             else:
                 name = os.path.realpath(os.fspath(path))
-                known = cls._all.get(name)
-                if known and known.options != options:
+                existing = cls._all.get(name)
+                if existing and existing.options != options:
                     hint = "close it first, or open it with the same ones"
                     raise InterfaceError(f'the store "{name}" is open in this process with other options', hint=hint)
-                opened = known or cls(name, options)
-                cls._all[name] = opened
-            opened.users += 1
-            return opened
+                store = existing or cls(name, options)
+                cls._all[name] = store
+            store.users += 1
+            return store
 
-    def add_user(self) -> Opened:
+    def add_user(self) -> OpenStore:
         with self._lock:
             self.users += 1
             return self
 
-    def leave(self) -> None:
+    def release(self) -> None:
         with self._lock:
             self.users -= 1
             if self.users == 0:
@@ -127,31 +127,31 @@ class Opened:
 
     @classmethod
     def after_fork(cls) -> None:
-        """What the parent has open is not this process's."""
+        """The open stores belong to the parent process."""
         cls._all, cls._lock = {}, threading.RLock()
 
 
-os.register_at_fork(after_in_child=Opened.after_fork)
+os.register_at_fork(after_in_child=OpenStore.after_fork)
 
 
 class EmbeddedBackend:
     _alive: weakref.WeakSet[EmbeddedBackend] = weakref.WeakSet()
 
-    def __init__(self, opened: Opened):
-        self._opened = opened
+    def __init__(self, store: OpenStore):
+        self._store = store
         self._process = Process()
-        self._begins = threading.Lock()
+        self._begin_lock = threading.Lock()
         try:
-            self._session = opened.database.session()
+            self._session = store.database.session()
         except BaseException:
-            opened.leave()
+            store.release()
             raise
         self.is_closed = False
         self._alive.add(self)
 
     @property
     def uri(self) -> str:
-        return f"quiver:///{self._opened.path or ''}"
+        return f"quiver:///{self._store.path or ''}"
 
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> EmbeddedSource:
         return EmbeddedSource(self._session.execute(sql, parameters))
@@ -181,13 +181,13 @@ class EmbeddedBackend:
         return Imported(table, rows, skipped, tuple(reasons))
 
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> None:
-        """What a query reads is mapped in any case."""
+        """Returns None: every query in process reads mapped files."""
 
     def begin(self) -> None:
-        # A fork may have left the lock taken.
+        # A fork may have left the lock locked.
         self._process.check()
-        # Asked before: a statement that fails would break the transaction that is open, which another thread may be about to begin.
-        with self._begins:
+        # Checked before, because a failing BEGIN would fail an open transaction. The lock covers a thread that is about to begin one.
+        with self._begin_lock:
             if self.in_transaction:
                 raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
             self._session.execute("BEGIN", None)
@@ -205,26 +205,26 @@ class EmbeddedBackend:
     def another(self) -> EmbeddedBackend:
         if self.is_closed:
             raise InterfaceError("the connection is closed", hint="open it again")
-        return EmbeddedBackend(self._opened.add_user())
+        return EmbeddedBackend(self._store.add_user())
 
     def close(self) -> None:
-        # Two threads may close it at once, and it leaves once.
-        with Opened._lock:
+        # Two threads may close it at once, but it releases its store once.
+        with OpenStore._lock:
             if self.is_closed:
                 return
             self.is_closed = True
         if self._process.is_here:
             self._session.close()
-            self._opened.leave()
+            self._store.release()
 
     def __del__(self) -> None:
-        # A connection that nobody has any more, and whose database may be others' too.
+        # The connection was dropped without `close`, and other connections may share its database.
         if getattr(self, "is_closed", True) is False:
             self.close()
 
     @classmethod
     def close_all(cls) -> None:
-        """At the end of the process, while Python still is there."""
+        """Runs at exit, before the interpreter shuts down."""
         for backend in list(cls._alive):
             backend.close()
 
@@ -240,7 +240,7 @@ class EmbeddedSource:
         try:
             self.schema = pa.table(results.schema()).schema
         except pa.ArrowException as error:
-            # In C a name ends at a NUL.
+            # In Arrow's C interface a name ends at a NUL.
             message = f"the columns of this result cannot be handed over: {error}"
             raise ProgrammingError(message, hint="name them with AS") from None
 
@@ -248,8 +248,8 @@ class EmbeddedSource:
     def stats(self) -> Stats:
         return Stats.of(self._results.report())
 
-    def read_all(self, look: Look | None) -> pa.Table:
-        return pa.table(self._results.read_all(look))
+    def read_all(self, on_progress: ProgressCallback | None) -> pa.Table:
+        return pa.table(self._results.read_all(on_progress))
 
     def next_batch(self) -> pa.RecordBatch | None:
         rows = self._results.next_batch()
@@ -266,7 +266,7 @@ class EmbeddedSource:
 
 
 def statements(script: str) -> list[str]:
-    """Those of a text with semicolons between them."""
+    """The statements of a script, which semicolons separate."""
     return _quiver.split_statements(script)
 
 

@@ -1,19 +1,19 @@
-"""What goes wrong, under the names of DB-API 2.0.
+"""Errors, with the names of DB-API 2.0.
 
-Every error says in one sentence what is wrong; `hint` says what to do about it, `line` and `column` (from 1) where in
-the statement it is.
+The message of an error is one sentence; `hint` says what to do about it, and `line` and `column` (from 1) are its position in
+the statement.
 """
 
 from __future__ import annotations
 
 
 class Warning(Exception):  # noqa: A001 - the name that DB-API gives it
-    """Never raised; DB-API wants it to be there."""
+    """Never raised; DB-API requires it to exist."""
 
 
 class Error(Exception):
     kind: str = ""
-    """What sort of error it is to the engine, more finely than classes say; empty for those of this package."""
+    """The engine's kind of the error, finer than the classes; empty for errors of this package."""
     hint: str | None = None
     line: int | None = None
     column: int | None = None
@@ -27,7 +27,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The package was used in a way it cannot be used: after `close`, in a forked process."""
+    """The package was misused: after `close`, or in a forked process."""
 
 
 class DatabaseError(Error):
@@ -35,23 +35,23 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value does not fit where it is to go, or is divided by zero."""
+    """A value does not fit its target, or is divided by zero."""
 
 
 class OperationalError(DatabaseError):
-    """Memory, disk, a lock, the network: not the statement."""
+    """An error of memory, disk, a lock or the network, and not of the statement."""
 
 
 class ConflictError(OperationalError):
-    """Another transaction was first: the same again may succeed."""
+    """Another transaction committed first. Retrying may succeed."""
 
 
 class CancelledError(OperationalError):
-    """Somebody else ended the statement. Ctrl-C raises KeyboardInterrupt."""
+    """Another session cancelled the statement. Ctrl-C raises KeyboardInterrupt."""
 
 
 class IntegrityError(DatabaseError):
-    """NOT NULL, CHECK and keys, and what the state of the store does not allow."""
+    """A violation of NOT NULL, CHECK or a key, or something that the state of the store does not allow."""
 
 
 class InternalError(DatabaseError):
@@ -59,7 +59,7 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is wrong, or names what is not there."""
+    """The statement is wrong, or names an object that does not exist."""
 
 
 class NotSupportedError(DatabaseError):
@@ -89,7 +89,7 @@ _CLASSES: dict[str, type[Error]] = {
 
 
 def of_kind(kind: str, message: str, *, hint: str | None = None, place: tuple[int, int] | None = None) -> Error:
-    """An engine that is newer than this package may know kinds of its own."""
+    """An engine that is newer than this package may send unknown kinds."""
     error = _CLASSES.get(kind, DatabaseError)(message, hint=hint, place=place)
     error.kind = kind
     return error

@@ -27,7 +27,7 @@ from . import embedded, names
 from .connection import Connection
 from .result import Result
 
-# All that is said in one word; other words are connections.
+# The commands of a single word; any other word is a connection.
 _STATEMENTS = {"BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT"}
 _WRITES = {"--persist": "create", "--append": "append", "--persist-replace": "replace"}
 
@@ -36,7 +36,7 @@ def load(shell: Any) -> None:
     shell.register_magics(SqlMagics)
 
 
-# What stands before it are comments.
+# Only comments may come before it.
 _QUERY = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:(?P<with>WITH(?:\s+RECURSIVE)?)\b|(?:SELECT|VALUES|FROM)\b|\()", re.IGNORECASE | re.DOTALL
 )
@@ -46,23 +46,23 @@ _OTHERS = "--persist, --append, --persist-replace, --alias, --connections and --
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedQuery:
     text: str
     used: list[str]
-    """The names of the saved queries that it reads. **Invariant:** none of them reads it, through others neither."""
+    """The names of the saved queries that it uses. **Invariant:** none of them uses it, directly or indirectly."""
 
 
 @dataclass
 class Options:
-    """What stands before a statement."""
+    """The options before a statement."""
 
     saved: str | None = None
     used: list[str] = field(default_factory=list)
     file: str | None = None
 
     @classmethod
-    def taken(cls, line: str) -> tuple[Options, str]:
-        """And what is left of the line. A comment begins with `-- `."""
+    def parse(cls, line: str) -> tuple[Options, str]:
+        """Parses the options. Returns them and the rest of the line. A comment begins with `-- `."""
         options = cls()
         while match := _SWITCH.match(line):
             name, value = match.groups()
@@ -78,9 +78,9 @@ class Options:
 
     @classmethod
     def of_cell(cls, line: str) -> tuple[Options, str]:
-        """They stand before or behind the connection, of which `--alias` is."""
+        """The options may come before or after the connection, to which `--alias` belongs."""
         begins = next((match.start() for match in _SWITCH.finditer(line) if match[1] != "--alias"), len(line))
-        options, rest = cls.taken(line[begins:])
+        options, rest = cls.parse(line[begins:])
         return options, f"{line[:begins]} {rest}"
 
     def _set(self, name: str, value: str) -> None:
@@ -112,7 +112,7 @@ class SqlMagics(Magics):
         super().__init__(shell)
         self.connections: dict[str, Connection] = {}
         self.current: Connection | None = None
-        self.snippets: dict[str, Saved] = {}
+        self.snippets: dict[str, SavedQuery] = {}
 
     @needs_local_scope
     @line_cell_magic
@@ -123,7 +123,7 @@ class SqlMagics(Magics):
             return self._line(line, variables)
         options, rest = Options.of_cell(line)
         before, arrow, chosen = rest.rpartition("<<")
-        # The connection stands before the variable, or behind the arrow.
+        # The connection comes before the variable, or after the arrow.
         *words, target = before.split() or [""]
         if not target.isidentifier() and arrow:
             raise UsageError(f"{target or 'nothing'} is no name of a variable, which stands before <<")
@@ -144,7 +144,7 @@ class SqlMagics(Magics):
             return self._close(words[1:])
         if words[0] in _WRITES:
             return self._write(words[0], words[1:], variables)
-        options, line = Options.taken(line)
+        options, line = Options.parse(line)
         target, arrow, statement = line.partition("<<")
         if arrow and target.strip().isidentifier():
             return self._run(statement, target.strip(), options)
@@ -188,14 +188,14 @@ class SqlMagics(Magics):
         for statement in statements:
             result = self.current.sql(statement)
         if options.saved is not None:
-            self.snippets[options.saved] = Saved(query, options.used)
+            self.snippets[options.saved] = SavedQuery(query, options.used)
         if not target:
             return result
         self._names()[target] = result
         return None
 
     def _with_snippets(self, query: str, options: Options) -> str:
-        """Each query that it reads, or that those read, stands once before it: SQL takes no name twice, at no depth."""
+        """Puts each saved query that it uses, directly or indirectly, before it, and only once, because names must be unique."""
         if unknown := [name for name in options.used if name not in self.snippets]:
             raise UsageError(f"there is no query saved as {unknown[0]}; %sql --save {unknown[0]} SELECT … saves one")
         if not (begins := _QUERY.match(query)):
@@ -211,7 +211,7 @@ class SqlMagics(Magics):
         return f"{begins['with']} {tables}, {query[begins.end('with') :].lstrip()}"
 
     def _in_order(self, used: list[str]) -> list[str]:
-        """These, and before each what it reads."""
+        """These queries, each after the ones that it uses."""
         found: dict[str, None] = {}
         for name in used:
             found |= dict.fromkeys([*self._in_order(self.snippets[name].used), name])

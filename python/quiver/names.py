@@ -1,10 +1,10 @@
-"""Names of tables and columns as they stand in SQL."""
+"""Quoting of names and literals for SQL."""
 
 from __future__ import annotations
 
 DEFAULT_SCHEMA = "main"
-# Of volatile tables, which are the session's own.
-VOLATILE_SCHEMA = "temp"
+# The schema of temporary tables, which belong to one session.
+TEMPORARY_SCHEMA = "temp"
 
 
 def quoted(name: str) -> str:
@@ -16,7 +16,7 @@ def literal(text: str) -> str:
 
 
 def split(name: str, schema: str | None = None) -> tuple[str, str]:
-    """Schema and table of `table` or `schema.table`. With `schema` given, a dot is a part of the table's name."""
+    """Schema and table of `table` or `schema.table`. If `schema` is given, a dot is part of the table's name."""
     if schema is None and "." in name:
         schema, name = name.split(".", 1)
     return schema or DEFAULT_SCHEMA, name

@@ -1,4 +1,4 @@
-"""Values of Python as a batch of parameters: a column for each `?` or `$1`, a row for each run of the statement."""
+"""Python values as a batch of parameters: a column for each `?` or `$1`, a row for each run of the statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import NotSupportedError, ProgrammingError
 
 
 def one_row(values: Sequence[Any] | None) -> pa.RecordBatch | None:
-    """None where there are no values."""
+    """None if there are no values."""
     if values is None or (isinstance(values, (Mapping, Sequence)) and not values):
         return None
     return batch([values])
@@ -40,7 +40,7 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of pyarrow but tensors as values of Python, matrices of numpy as lists of rows, times of numpy, and what pandas has for NULL."""
+    """Converts pyarrow scalars (except tensors), numpy matrices and times, and the NULLs of pandas to Python values."""
     if isinstance(value, pa.FixedShapeTensorScalar) and value.is_valid:
         return value
     if isinstance(value, pa.Scalar):
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 1:
         value = value.tolist()
     if type(value).__name__ in ("datetime64", "timedelta64") and not isinstance(plain := value.item(), int):
-        # pyarrow knows those of numpy from seconds to nanoseconds, and Python has no nanoseconds.
+        # pyarrow takes numpy times from seconds to nanoseconds. Python has no nanoseconds, so `item` returns an int for them.
         value = plain
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
@@ -70,7 +70,7 @@ def _column(place: int, values: list[Any]) -> pa.Array:
 
 
 def _of_one_kind(values: list[Any]) -> list[Any]:
-    """pyarrow goes by the first value, and would cut off what the others have beyond it."""
+    """pyarrow infers the type from the first value, and would truncate the others."""
     if any(isinstance(value, time) and value.tzinfo is not None for value in values):
         raise TypeError("a time of day has no time zone")
     times = [value for value in values if isinstance(value, datetime)]
@@ -83,7 +83,7 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 
 
 def _unsigned(values: list[Any]) -> pa.DataType | None:
-    """Of whole numbers that only a BIGINT UNSIGNED holds."""
+    """The type for integers that only a BIGINT UNSIGNED can hold."""
     numbers = [value for value in values if value is not None]
     if all(type(value) is int and 0 <= value < 1 << 64 for value in numbers) and any(value >> 63 for value in numbers):
         return pa.uint64()
@@ -91,7 +91,7 @@ def _unsigned(values: list[Any]) -> pa.DataType | None:
 
 
 def _nanoseconds(values: list[Any]) -> pa.Array | None:
-    """Times of pandas that are finer than those of Python."""
+    """Times of pandas in nanoseconds, which Python's types cannot hold."""
     known = [value for value in values if value is not None]
     finer = [value for value in known if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)]
     if not finer:

@@ -1,4 +1,4 @@
-"""Which process something belongs to."""
+"""Remembers the process that owns an object, to detect use after a fork."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .errors import InterfaceError
 
 
 class Process:
-    """The one that made something: a process that was forked from it has neither its threads nor its connections."""
+    """The process that made an object. A process that is forked from it has neither its threads nor its connections."""
 
     def __init__(self) -> None:
         self.number = os.getpid()

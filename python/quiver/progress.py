@@ -1,4 +1,4 @@
-"""A bar for queries that take long, where somebody is looking: a terminal, or a notebook."""
+"""A progress bar for long queries, in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .sources import Look
+from .sources import ProgressCallback
 
 DELAY_S = 1.0
 WIDTH = 30
 
 
-def is_watched() -> bool:
+def is_interactive() -> bool:
     # A program without a console has no stderr at all.
     return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 @contextmanager
-def shown(wanted: bool | None) -> Iterator[Look | None]:
-    """What to call with the progress; None where no bar is to be shown."""
-    if wanted is False or (wanted is None and not is_watched()):
+def progress_bar(is_wanted: bool | None) -> Iterator[ProgressCallback | None]:
+    """The callback for the progress; None if no bar is shown."""
+    if is_wanted is False or (is_wanted is None and not is_interactive()):
         yield None
         return
     bar = Bar()
     try:
-        yield bar.look
+        yield bar.update
     finally:
         bar.clear()
 
@@ -36,11 +36,11 @@ class Bar:
         self.started = time.monotonic()
         self.length = 0
 
-    def look(self, rows_scanned: int, rows_total: int) -> None:
+    def update(self, rows_scanned: int, rows_total: int) -> None:
         elapsed_s = time.monotonic() - self.started
         if elapsed_s < DELAY_S:
             return
-        text = f"{_done(rows_scanned, rows_total)}{elapsed_s:.0f} s"
+        text = f"{_progress_text(rows_scanned, rows_total)}{elapsed_s:.0f} s"
         self._write(text.ljust(self.length))
         self.length = len(text)
 
@@ -53,8 +53,8 @@ class Bar:
         sys.stderr.flush()
 
 
-def _done(rows_scanned: int, rows_total: int) -> str:
-    """What reads no table, as a series of numbers, has no rows to scan."""
+def _progress_text(rows_scanned: int, rows_total: int) -> str:
+    """A query that reads no table, such as a series of numbers, has no rows to scan."""
     if not rows_total:
         return f"{rows_scanned:,} rows scanned, " if rows_scanned else "running, "
     share = min(rows_scanned / rows_total, 1.0)

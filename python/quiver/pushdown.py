@@ -1,4 +1,4 @@
-"""A table of a server as one of DataFusion's own package: its filters, columns and limits run where the rows lie.
+"""A table of a server for the Python package `datafusion`: filters, columns and limits run on the server.
 
     import datafusion
     from quiver import pushdown
@@ -7,9 +7,9 @@
     ctx.register_table("flights", pushdown.table("quiver://db:31337/main.flights", user="ann", password="…"))
     ctx.sql("SELECT carrier, dep_delay FROM flights WHERE dep_delay > 60").show()
 
-What stands above a scan, such as aggregates, is computed by DataFusion: its interface for tables of others tells those of columns,
-filters and limits alone. `quiver.open` reads such a table with `CREATE EXTERNAL TABLE … STORED AS QUIVER`, and moves everything that
-can be moved. docs/pushdown.md has both.
+DataFusion computes what is above a scan, such as aggregates: its interface for foreign tables passes on columns,
+filters and limits only. `quiver.open` reads such a table with `CREATE EXTERNAL TABLE … STORED AS QUIVER`, and pushes down everything that
+can be pushed down. docs/pushdown.md describes both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEVELS = ("off", "filter", "full")
 
 
 class RemoteTable:
-    """For `SessionContext.register_table`, or `SessionContext.read_table`. What columns there are was asked when it was made."""
+    """For `SessionContext.register_table` or `SessionContext.read_table`. Its columns were fetched when it was made."""
 
     def __init__(self, location: str, table: Any, level: str):
         self.location, self.level = location, level
@@ -56,7 +56,7 @@ def table(
 ) -> RemoteTable:
     """The table at `quiver://host:port/schema.table`, or `quiver+tls://` of a server with TLS.
 
-    `level` is "off", where the whole table is fetched, or "filter", which is as much as "full" here: filters, columns and limits run on
+    `level` is "off", which fetches the whole table, or "filter", which here means the same as "full": filters, columns and limits run on
     the server. For the package `datafusion` 55, whose major version is the engine's."""
     if not isinstance(location, str):
         raise ProgrammingError(f"the place of a table is a text such as quiver://host:port/schema.table, and not {location!r}")
@@ -74,7 +74,7 @@ def table(
     def path(name: str | PathLike[str] | None) -> str | None:
         return None if name is None else os.fspath(name)
 
-    opened = _quiver.RemoteTable(
+    provider = _quiver.RemoteTable(
         location,
         user=user,
         password=password,
@@ -84,4 +84,4 @@ def table(
         client_key=path(client_key),
         level=level,
     )
-    return RemoteTable(location, opened, level)
+    return RemoteTable(location, provider, level)

@@ -1,4 +1,4 @@
-"""The result of a statement, in whatever form a program likes rows."""
+"""The result of a statement, with its rows in several forms."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def _reads(method: Callable[Concatenate[Result, P], T]) -> Callable[Concatenate[Result, P], T]:
-    """For methods that take rows, of one thread at a time.
+def _exclusive(method: Callable[Concatenate[Result, P], T]) -> Callable[Concatenate[Result, P], T]:
+    """A decorator for methods that read rows: one thread may read at a time.
 
-    Ctrl-C may come after any call in Python, also after a row was taken: so nothing but the call itself is outside of `try`, and
-    rows that nobody received never go unnoticed. A thread that comes in the same moment as another one waits for it."""
+    Ctrl-C may interrupt after any call in Python, also after a row was taken. So everything but the call itself is inside of `try`,
+    and rows that were lost never go unnoticed. If two threads begin at the same moment, one waits for the other."""
 
     @wraps(method)
-    def reading(self: Result, *args: P.args, **kwargs: P.kwargs) -> T:
+    def exclusive(self: Result, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             if self._reader.locked():
-                # Newer Pythons may be interrupted before they give it back.
+                # Newer versions of Python may be interrupted before they release the lock.
                 self._check_uninterrupted()
                 raise InterfaceError("another thread is reading these rows", hint="read them in one thread")
             with self._reader:
                 return method(self, *args, **kwargs)
         except BaseException as error:
-            self._broke_in(error)
+            self._handle_interrupt(error)
             raise
 
-    return reading
+    return exclusive
 
 
 class Result:
-    """Planned, and run when its rows are asked for. What is no query has run already.
+    """A query is planned, and runs when its rows are read. Any other statement has run already.
 
-    `arrow`, `df`, `pl`, `numpy`, `fetchall` give all rows, and keep them: they can be asked one after the other. Iteration
-    (record batches) and `fetchone`, `fetchmany` read rows once, as they are made, and hold none of them. After an error
-    nothing but that error comes.
+    `arrow`, `df`, `pl`, `numpy` and `fetchall` return all rows and keep them, so that they can be called again. Iteration
+    (record batches), `fetchone` and `fetchmany` stream the rows once and keep none of them. After an error,
+    every method raises that error again.
     """
 
     def __init__(self, connection: Connection, source: Source, sql: str | None, params: Sequence[Any] | None = None):
-        # None of what came as a plan.
+        # `sql` is None if the statement came as a plan.
         self._connection, self._source, self.sql = connection, source, sql
-        # As they were: the caller may change its list.
+        # A copy, because the caller may change its list.
         self._params = list(params) if params else None
         self._table: pa.Table | None = None
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Rows | None = None
         self._is_streaming = self._is_interrupted = False
-        # Of two threads each would take rows that the other one has in hand.
+        # Two threads would take rows from each other.
         self._reader = threading.Lock()
 
     @property
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def rows_changed(self) -> int | None:
-        """How many rows a statement that writes has written; None of others."""
+        """The number of rows that a write has changed; None for other statements."""
         return self._source.rows_changed
 
     @property
@@ -99,16 +99,16 @@ class Result:
             self._read_all()
         return self._table if views else without_views(self._table)
 
-    @_reads
+    @_exclusive
     def _read_all(self) -> None:
-        # Another thread may have been just before.
+        # Another thread may have read them a moment ago.
         if self._table is None:
             self._check_unread()
             self._read_table()
 
     def _read_table(self) -> None:
-        with progress.shown(self._connection.progress) as look:
-            rest = self._source.read_all(look)
+        with progress.progress_bar(self._connection.progress) as on_progress:
+            rest = self._source.read_all(on_progress)
         ahead = pa.Table.from_batches(self._ahead, self.schema)
         self._ahead.clear()
         self._table = pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
@@ -123,45 +123,45 @@ class Result:
 
     def numpy(self) -> dict[str, numpy.ndarray]:
         """An array for each column; a masked one where there are NULLs. Numbers and times without NULLs are views of the
-        store's files where they lie there in one piece."""
+        store's files if they are contiguous there."""
         return arrays.numpy_arrays(self.arrow())
 
     def fetchall(self) -> list[tuple]:
-        """The rows that were not fetched yet."""
+        """All rows that were not fetched yet."""
         if self._rows is None and not self._is_streaming:
             self.arrow()
-        return self._rest()
+        return self._fetch_rest()
 
-    @_reads
-    def _rest(self) -> list[tuple]:
+    @_exclusive
+    def _fetch_rest(self) -> list[tuple]:
         return list(self._row_iterator())
 
     def fetchone(self) -> tuple | None:
-        return self._one()
+        return self._fetch_one()
 
-    @_reads
-    def _one(self) -> tuple | None:
+    @_exclusive
+    def _fetch_one(self) -> tuple | None:
         return next(self._row_iterator(), None)
 
     def fetchmany(self, size: int) -> list[tuple]:
-        return self._some(_number_of_rows(size))
+        return self._fetch_some(_number_of_rows(size))
 
-    @_reads
-    def _some(self, size: int) -> list[tuple]:
+    @_exclusive
+    def _fetch_some(self, size: int) -> list[tuple]:
         return [row for _, row in zip(range(size), self._row_iterator())]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Record batches, as they are made."""
+        """Streams the record batches."""
         if self._table is not None:
             return iter(self._table.to_batches())
         self._is_streaming = True
         return iter(self._next_batch, None)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """For every library that reads Arrow: rows as they are made."""
+        """Streams the rows to any library that reads Arrow."""
         return self._stream().__arrow_c_stream__(requested_schema)
 
-    @_reads
+    @_exclusive
     def _stream(self) -> pa.Table | pa.RecordBatchReader:
         if self._table is not None:
             return self._table
@@ -176,7 +176,7 @@ class Result:
         return without_views(self.arrow(), large=True).__dataframe__(nan_as_null, allow_copy)
 
     def explain(self, *, analyze: bool = False) -> str:
-        """The plan; with `analyze`, of another run, and with what each step of it did."""
+        """The plan. With `analyze`, the query runs again, and the plan shows the metrics of each step."""
         if analyze and not self.is_query:
             raise NotSupportedError("what is no query would be run once more", hint="explain it without analyze")
         if self.sql is None:
@@ -186,7 +186,7 @@ class Result:
         return "\n".join(f"{kind}:\n{text}" for kind, text in plan)
 
     def close(self) -> None:
-        """Ends a query of which no more rows are wanted."""
+        """Ends a query whose remaining rows are not needed."""
         self._source.close()
 
     def __enter__(self) -> Result:
@@ -204,7 +204,7 @@ class Result:
         return show.html(self)
 
     def _peek(self, rows: int) -> pa.Table:
-        """The first rows, which stay to be read."""
+        """The first rows. They are still returned by later reads."""
         if self._table is None:
             self._read_ahead(rows)
         # Another thread may have taken all of them.
@@ -212,7 +212,7 @@ class Result:
             return pa.Table.from_batches(self._ahead, self.schema).slice(0, rows)
         return self.arrow().slice(0, rows)
 
-    @_reads
+    @_exclusive
     def _read_ahead(self, rows: int) -> None:
         if self._table is not None or self._is_streaming:
             return
@@ -231,7 +231,7 @@ class Result:
                 self._rows = Rows(iter(self._table.to_batches()))
         return self._rows
 
-    @_reads
+    @_exclusive
     def _next_batch(self) -> pa.RecordBatch | None:
         return self._take_batch()
 
@@ -249,15 +249,15 @@ class Result:
             self._source.check()
             raise InterfaceError("rows of this result were read already", hint="run the query again to have all of them")
 
-    def _broke_in(self, error: BaseException) -> None:
-        """What is no error of ours came in between: rows that were on their way are lost, so that no more may follow."""
+    def _handle_interrupt(self, error: BaseException) -> None:
+        """After an exception that is not an `Error`, such as Ctrl-C, rows may be lost. So no more rows may follow."""
         if not isinstance(error, Error):
             self._is_interrupted = True
             self._source.close()
 
 
 def _number_of_rows(size: Any) -> int:
-    """Looked at before anything is read."""
+    """Checks the number before anything is read."""
     try:
         number = operator.index(size)
     except TypeError:

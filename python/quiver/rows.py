@@ -1,4 +1,4 @@
-"""Rows as tuples of values of Python."""
+"""Rows as tuples of Python values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .types import values
 
 
 class Rows:
-    """One after the other. After an error nothing but that error comes."""
+    """An iterator over rows. After an error it raises the same error again."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]):
         self._batches = batches
@@ -45,6 +45,6 @@ def _column(name: str, column: pa.Array | pa.ChunkedArray) -> list:
     try:
         return values(column)
     except (OverflowError, ValueError) as error:
-        # A year after 9999, among others.
+        # For example, a year after 9999.
         message = f'column "{name}" has a value that Python has no type for ({error})'
         raise DataError(message, hint="take the rows as Arrow, or cast the column to VARCHAR") from None

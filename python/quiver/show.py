@@ -1,4 +1,4 @@
-"""Results as people see them in a notebook."""
+"""Rendering of results for notebooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shortened(text: str) -> str:
 
 
 def html(result: Result) -> str:
-    """The first rows as a table, and below them what the query did so far."""
+    """The first rows as an HTML table, and the number of rows below it."""
     if not result.is_query:
         return f"<p>{escape(outcome(result))}</p>"
     first = result._peek(ROWS_SHOWN + 1)

@@ -1,4 +1,4 @@
-"""What Connection and Result ask of the two ways to an engine: in this process (`embedded`) and over Flight (`remote`)."""
+"""The interface between Connection and Result and the two backends: in this process (`embedded`) and over Flight (`remote`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from .stats import Stats
 
-Look = Callable[[int, int], None]
-"""Called now and then with the rows scanned and all rows there are to scan."""
+ProgressCallback = Callable[[int, int], None]
+"""Called repeatedly with the number of rows scanned and the number of all rows to scan."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did."""
+    """The outcome of an import."""
 
     table: str
     rows: int
@@ -36,9 +36,9 @@ class Imported:
 
 
 class Source(Protocol):
-    """The rows of one statement. A statement that is no query has run, and has no columns.
+    """The rows of one statement. A statement other than a query has run already, and has no columns.
 
-    One that was broken off raises the reason whenever rows are asked for, in all forms: never is it one of fewer rows."""
+    A source that failed raises its error on every further read, in all forms. It never looks like a result with fewer rows."""
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -48,11 +48,11 @@ class Source(Protocol):
     def is_query(self) -> bool: ...
     @property
     def stats(self) -> Stats: ...
-    def read_all(self, look: Look | None) -> pa.Table: ...
+    def read_all(self, on_progress: ProgressCallback | None) -> pa.Table: ...
     def next_batch(self) -> pa.RecordBatch | None: ...
     def reader(self) -> pa.RecordBatchReader: ...
     def check(self) -> None:
-        """Raises what broke it off."""
+        """Raises the error of a failed source."""
 
     def close(self) -> None: ...
 
@@ -64,14 +64,14 @@ class Backend(Protocol):
     def uri(self) -> str: ...
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> Source: ...
     def schema_of(self, sql: str) -> pa.Schema:
-        """The columns of a query that is not to run."""
+        """The columns of a query, without running it."""
 
     def run_substrait(self, plan: bytes) -> Source: ...
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int: ...
     def ingest(self, data: Any, schema: str, table: str, mode: str) -> int: ...
     def import_files(self, paths: Sequence[str], schema: str, table: str, options: ImportOptions) -> Imported: ...
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> Source | None:
-        """The rows of a table as files that are mapped here, where the way to the engine has that."""
+        """The rows of a table as files that are mapped here; None if the backend does not support it."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...

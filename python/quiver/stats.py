@@ -1,4 +1,4 @@
-"""What a statement did: the report that `quiver --footer` shows."""
+"""Statistics of a statement: the report that `quiver --footer` shows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Stats:
-    """As of now, and complete once all rows were read."""
+    """The current values. They are final once all rows were read."""
 
     bytes_touched: int = 0
-    """Bytes of the tables that were read where they lie."""
+    """Bytes of the tables that were read in place."""
     node_bytes_touched: int = 0
-    """The same on other nodes, whose tables the statement reads; known when their parts have ended."""
+    """The same on other nodes whose tables the statement reads. It is known when their parts of the plan have ended."""
     bytes_returned: int = 0
     """Bytes that left the engine."""
     rows_returned: int = 0
@@ -24,11 +24,11 @@ class Stats:
     zones_total: int = 0
     zones_pruned: int = 0
     precopied_bytes: int = 0
-    """Bytes that kernels staged in memory before they read them several times, by the setting ``precopy``."""
+    """Bytes that kernels copied into memory before reading them several times, as the setting ``precopy`` demands."""
     reread_bytes: int = 0
-    """Bytes that kernels read several times where they lie."""
+    """Bytes that kernels read several times in place."""
     placed_bytes: int = 0
-    """Bytes of a result that were made where they lie in the table that it is stored in."""
+    """Bytes of a result that were computed directly in the files of the table that stores it."""
     spilled_bytes: int = 0
     peak_memory_bytes: int = 0
     planning_ms: float = 0.0
@@ -36,27 +36,27 @@ class Stats:
 
     @classmethod
     def of(cls, report: Mapping[str, float]) -> Stats:
-        """Fields that a newer server adds are left out."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in report.items() if name in known})  # type: ignore[arg-type]
+        """Ignores fields that a newer server adds."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in report.items() if name in names})  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         touched, returned = shown_bytes(self.bytes_touched), shown_bytes(self.bytes_returned)
-        said = f"touched {touched} in place, "
+        text = f"touched {touched} in place, "
         if self.node_bytes_touched:
-            said += f"{shown_bytes(self.node_bytes_touched)} on other nodes, "
-        said += f"returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
+            text += f"{shown_bytes(self.node_bytes_touched)} on other nodes, "
+        text += f"returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
         if self.precopied_bytes:
-            said += f", precopied {shown_bytes(self.precopied_bytes)}"
+            text += f", precopied {shown_bytes(self.precopied_bytes)}"
         if self.reread_bytes:
-            said += f", reread {shown_bytes(self.reread_bytes)} in place"
+            text += f", reread {shown_bytes(self.reread_bytes)} in place"
         if self.placed_bytes:
-            said += f", made {shown_bytes(self.placed_bytes)} in place"
-        return said
+            text += f", made {shown_bytes(self.placed_bytes)} in place"
+        return text
 
 
 def shown_bytes(count: float) -> str:
-    """A size as people read it: powers of 1000, three digits."""
+    """A size in readable form: powers of 1000, three digits."""
     units = ["B", "kB", "MB", "GB", "TB", "PB"]
     while count >= 999.5 and len(units) > 1:
         count /= 1000

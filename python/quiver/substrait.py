@@ -1,4 +1,4 @@
-"""Plans of Substrait, out of what programs have of them."""
+"""Substrait plans from bytes, protobuf messages and expressions of Ibis."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def _of_ibis(expression: Any) -> bytes:
     try:
         return SubstraitCompiler().compile(expression).SerializeToString()
     except Exception as error:
-        # Whatever it raises where it has no plan for something.
+        # It raises exceptions of any class if it cannot translate an expression.
         message = f"ibis-substrait makes no plan of this expression: {error or type(error).__name__}"
         raise NotSupportedError(message, hint="say this part in SQL") from error

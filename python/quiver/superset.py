@@ -1,4 +1,4 @@
-"""What Apache Superset asks of Quiver: found by the entry point `superset.db_engine_specs`."""
+"""The engine specification for Apache Superset, which finds it by the entry point `superset.db_engine_specs`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QuiverEngineSpec(BaseEngineSpec):
         TimeGrain.YEAR: "date_trunc('year', {col})",
     }
 
-    # Arrow's names, which cursors give.
+    # Cursors return Arrow's names of types.
     column_type_mappings = (
         (re.compile(r"^(u?int(8|16|32)|tinyint)", re.IGNORECASE), types.Integer(), GenericDataType.NUMERIC),
         (re.compile(r"^u?int64", re.IGNORECASE), types.BigInteger(), GenericDataType.NUMERIC),
@@ -65,18 +65,18 @@ class QuiverEngineSpec(BaseEngineSpec):
 
     @classmethod
     def fetch_data(cls, cursor: Any, limit: int | None = None) -> list[tuple[Any, ...]]:
-        """Superset asks for the rows of statements that are no queries, too."""
+        """Superset fetches rows after statements other than queries, too."""
         return super().fetch_data(cursor, limit) if cursor.description else []
 
     @classmethod
     def _extract_error_message(cls, ex: Exception) -> str:
-        """With the hint and the place in the statement, which `ex.message` has not."""
+        """Includes the hint and the position in the statement, which `ex.message` lacks."""
         cause = getattr(ex, "orig", None) or ex
         return str(cause) if isinstance(cause, Error) else super()._extract_error_message(ex)
 
     @classmethod
     def get_cancel_query_id(cls, cursor: Any, query: Any) -> str | None:
-        """The session's number: the statement that is to be ended has none yet, and comes in the same session."""
+        """The number of the session: the statement to cancel has no number yet, and will run in the same session."""
         cursor.execute(f"SELECT session_id FROM system.queries WHERE statement LIKE '%{uuid.uuid4().hex}%'")
         row = cursor.fetchone()
         return str(row[0]) if row else None

@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 
-# More there are not.
+# There cannot be more rows.
 ROWS_MAX = 2**63 - 1
 
 
 class Table:
-    """Each question reads the table as it is then. pyarrow, polars, pandas and DuckDB take it as it is, by Arrow's
+    """Each method reads the current state of the table. pyarrow, polars, pandas and DuckDB accept it directly, through Arrow's
     PyCapsule interface."""
 
     def __init__(self, connection: Connection, name: str, schema: str | None = None):
         self._connection = connection
         self.schema_name, self.name = names.split(name, schema)
         kinds = connection._kinds_of(self.name)
-        # As in SQL: a volatile table hides a stored one of its name, where no schema is said.
-        if self.name == name and schema is None and names.VOLATILE_SCHEMA in kinds:
-            self.schema_name = names.VOLATILE_SCHEMA
-        # The rows of a view come as its query makes them.
+        # As in SQL, a temporary table hides a stored one of its name unless a schema is given.
+        if self.name == name and schema is None and names.TEMPORARY_SCHEMA in kinds:
+            self.schema_name = names.TEMPORARY_SCHEMA
+        # The rows of a view have the order of its query.
         self._has_order = kinds.get(self.schema_name) != "VIEW"
         if self.schema_name not in kinds and connection.in_transaction:
-            # The engine would know what was meant, and fail the transaction.
+            # The engine would give a better error, but fail the transaction.
             raise ProgrammingError(f'table "{self.name}" does not exist', hint="tables() names those of a schema")
-        self.schema  # a table that is not there is an error now  # noqa: B018
+        self.schema  # a missing table is an error now  # noqa: B018
 
     @property
     def schema(self) -> pa.Schema:
@@ -50,16 +50,16 @@ class Table:
         return self.schema.names
 
     def select(self, columns: str | Sequence[str] | None = None) -> Result:
-        """All rows, of all columns or of these; those of a table in the order in which they lie."""
+        """All rows, of all columns or of these. The rows of a table come in their stored order."""
         columns = [columns] if isinstance(columns, str) else columns
         if columns is not None and not columns:
             raise ProgrammingError("no columns were asked for", hint="name some, or leave the list out for all of them")
-        wanted = "*" if columns is None else ", ".join(map(names.quoted, columns))
-        # With a limit one thread reads, from the first row on; without it several do, and hand over what they have.
+        column_list = "*" if columns is None else ", ".join(map(names.quoted, columns))
+        # With a limit, one thread reads in order; without it, several threads return batches in any order.
         limit = f" LIMIT {ROWS_MAX}" if self._has_order else ""
-        query = f"SELECT {wanted} FROM {self._quoted}{limit}"
-        # A volatile table lies in no file.
-        is_stored = self.schema_name != names.VOLATILE_SCHEMA
+        query = f"SELECT {column_list} FROM {self._quoted}{limit}"
+        # A temporary table has no file.
+        is_stored = self.schema_name != names.TEMPORARY_SCHEMA
         mapped = self._connection._backend.mapped(self.schema_name, self.name, columns) if is_stored else None
         return self._connection.sql(query) if mapped is None else Result(self._connection, mapped, query)
 
@@ -73,7 +73,7 @@ class Table:
         return self.select(columns).pl()
 
     def numpy(self, columns: str | Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
-        """As `Result.numpy`: a table whose rows lie in one piece (up to 131,072) is a view of its file."""
+        """Like `Result.numpy`: for a table with contiguous rows (up to 131,072), the arrays are views of its file."""
         return self.select(columns).numpy()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Tensors of pyarrow among the values of a parameter."""
+"""pyarrow tensors among the values of a parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 class _AnyShape(pa.ExtensionType):
-    """Of Arrow; pyarrow has none yet."""
+    """Arrow's extension type for tensors of any shape, which pyarrow does not have yet."""
 
     def __init__(self, element: pa.DataType, dimensions: int) -> None:
         storage = pa.struct([("data", pa.list_(element)), ("shape", pa.list_(pa.int32(), dimensions))])
@@ -25,8 +25,8 @@ class _AnyShape(pa.ExtensionType):
 
 
 def column(values: list[Any]) -> pa.Array | None:
-    """Tensors, which become lists of elements or of rows as the statement needs; None for other values, and if the tensors are
-    not all of as many dimensions, or have no elements."""
+    """A column of tensors, which the statement casts to lists of elements or of rows; None for other values, and if the tensors have
+    different numbers of dimensions, or no elements."""
     known = [value for value in values if value is not None]
     if not known or not all(isinstance(value, pa.FixedShapeTensorScalar) for value in known):
         return None
@@ -34,7 +34,7 @@ def column(values: list[Any]) -> pa.Array | None:
     if len({len(shape) for shape in shapes}) > 1 or any(0 in shape for shape in shapes):
         return None
     lists = [None if value is None else _elements(value) for value in values]
-    # Of the type that the same numbers have as a list.
+    # The type that a list of the same numbers has.
     element = pa.array(lists).type.value_type
     element = known[0].type.value_type if pa.types.is_null(element) else element
     if all(shape == shapes[0] for shape in shapes):
@@ -46,7 +46,7 @@ def column(values: list[Any]) -> pa.Array | None:
 
 
 def as_lists(values: list[Any]) -> list[Any]:
-    """Tensors as what stands beside them: lists of rows if the others are such, else lists of elements."""
+    """Converts tensors to the form of the other values: lists of rows if the others are such, else lists of elements."""
     others = [value for value in values if isinstance(value, (list, tuple)) and value]
     are_rows = bool(others) and all(any(isinstance(part, (list, tuple)) for part in value) for value in others)
     plain = _rows if are_rows else _elements
@@ -54,13 +54,13 @@ def as_lists(values: list[Any]) -> list[Any]:
 
 
 def _shape(kind: pa.FixedShapeTensorType) -> list[int]:
-    """In the order of the dimensions, in which the elements need not lie."""
+    """The logical shape, whose order of dimensions may differ from that in memory."""
     order = kind.permutation
     return list(kind.shape) if order is None else [kind.shape[place] for place in order]
 
 
 def _elements(tensor: pa.FixedShapeTensorScalar) -> list[Any]:
-    """Row by row."""
+    """The elements in row-major order."""
     values, kind = tensor.value.as_py(), tensor.type
     order = kind.permutation
     if order is None or list(order) == sorted(order):

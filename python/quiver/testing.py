@@ -28,14 +28,14 @@ class Server:
 
 @contextmanager
 def serve(store: str | PathLike[str] | None = None, *, switches: Sequence[str] = ()) -> Iterator[Server]:
-    """`quiver serve` of a store, or of an empty one that goes with it, on a free port of this machine; it ends with the
-    `with`. `switches` are further ones of `quiver serve`."""
-    with tempfile.TemporaryDirectory(prefix="quiver-serve-") as directory, tempfile.TemporaryFile("w+") as said:
+    """Runs `quiver serve` for a store, or for an empty temporary one, on a free port of this machine. It ends with the
+    `with` block. `switches` are further options of `quiver serve`."""
+    with tempfile.TemporaryDirectory(prefix="quiver-serve-") as directory, tempfile.TemporaryFile("w+") as stderr:
         path = Path(store) if store is not None else Path(directory) / "store"
         command = [str(binary()), "serve", "--store", str(path), "--listen", "127.0.0.1:0", *switches]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
             try:
-                yield Server(_address(process, said), path, process.pid)
+                yield Server(_address(process, stderr), path, process.pid)
             finally:
                 process.send_signal(signal.SIGTERM)
                 try:
@@ -45,7 +45,7 @@ def serve(store: str | PathLike[str] | None = None, *, switches: Sequence[str] =
 
 
 def binary() -> Path:
-    """The program `quiver`: what QUIVER_BIN names, else the one in PATH, else that of the clone this package lies in."""
+    """The program `quiver`: the one in QUIVER_BIN, else the one in PATH, else that of the clone that contains this package."""
     if named := os.environ.get("QUIVER_BIN"):
         if not (program := shutil.which(named)):
             raise OperationalError(f'QUIVER_BIN names "{named}", which is no program', hint="name the program quiver, or unset it")
@@ -58,10 +58,10 @@ def binary() -> Path:
     raise OperationalError("the program quiver is not found", hint="put it into PATH, or name it in QUIVER_BIN")
 
 
-def _address(process: subprocess.Popen[str], said: object) -> str:
+def _address(process: subprocess.Popen[str], stderr: object) -> str:
     line = process.stdout.readline() if process.stdout else ""
     if found := re.match(r"listening on (grpc\S*://\S+) ", line):
         return found[1]
     process.wait(LEAVING_S)
-    said.seek(0)  # type: ignore[attr-defined]
-    raise OperationalError(f"the server did not start: {line}{said.read()}".strip())  # type: ignore[attr-defined]
+    stderr.seek(0)  # type: ignore[attr-defined]
+    raise OperationalError(f"the server did not start: {line}{stderr.read()}".strip())  # type: ignore[attr-defined]

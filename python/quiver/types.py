@@ -1,4 +1,4 @@
-"""Types of columns for libraries that do not know all of Arrow's."""
+"""Conversion of column types for libraries that do not support all Arrow types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = {pa.string_view(): (pa.string(), pa.large_string()), pa.binary_view(): 
 
 
 def without_views(table: pa.Table, *, large: bool = False) -> pa.Table:
-    """Text and bytes as one column of characters with offsets, which is a copy of them."""
+    """Copies text and bytes from views into columns with offsets."""
     schema = schema_without_views(table.schema, large=large)
     return table if schema.equals(table.schema) else table.cast(schema)
 
@@ -25,7 +25,7 @@ def schema_without_views(schema: pa.Schema, *, large: bool = False) -> pa.Schema
 
 
 def values(column: pa.Array) -> list:
-    """As Python's own types have them: times to the microsecond, of `datetime` whether or not pandas is there."""
+    """Values of Python's own types. Times are `datetime` in microseconds, whether or not pandas is installed."""
     kind = _mapped(column.type, _in_microseconds)
     return (column if kind == column.type else column.cast(kind, safe=False)).to_pylist()
 
@@ -39,7 +39,7 @@ def _in_microseconds(kind: pa.DataType) -> pa.DataType:
 
 
 def _mapped(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
-    """With another type wherever `leaf` says so, also inside of lists, structs and maps."""
+    """Applies `leaf` to the type, also inside of lists, structs and maps."""
     if pa.types.is_struct(kind):
         return pa.struct([_mapped_field(field, leaf) for field in kind])
     if pa.types.is_map(kind):

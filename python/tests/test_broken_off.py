@@ -204,7 +204,7 @@ class HandOff(unittest.TestCase):
         batches = iter(result)
         next(batches)
         source = result._source
-        self.con._backend._answers("release_lease", source._lease["lease"].encode())
+        self.con._backend._do_action("release_lease", source._lease["lease"].encode())
         for again in (batches, batches, result):
             with self.assertRaisesRegex(quiver.ProgrammingError, "lease"):
                 iterated(again)
@@ -213,7 +213,7 @@ class HandOff(unittest.TestCase):
     def test_files_that_were_mapped_stay_when_the_lease_ends(self):
         source = self.con.table("mapped").select()._source
         first = source.next_batch()
-        self.con._backend._answers("release_lease", source._lease["lease"].encode())
+        self.con._backend._do_action("release_lease", source._lease["lease"].encode())
         self.con.sql("DROP TABLE mapped")
         self.assertEqual((first.num_rows, source.read_all(None).num_rows), (ROWS, ROWS))
 

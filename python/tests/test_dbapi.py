@@ -127,7 +127,7 @@ class DbApi:
         held, going_on = threading.Event(), threading.Event()
 
         def busy():
-            with connection._turn:
+            with connection._lock:
                 held.set()
                 going_on.wait(60)
 

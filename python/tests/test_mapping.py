@@ -95,7 +95,7 @@ class HandOff(InSegments, unittest.TestCase):
         self.assertEqual(table.arrow().num_rows, 1)
         self.con.sql("ROLLBACK")
 
-    def test_a_volatile_table_is_read_and_not_the_stored_one_of_its_name(self):
+    def test_a_temporary_table_is_read_and_not_the_stored_one_of_its_name(self):
         self.connect("--hand-off", "*")
         self.con.sql("CREATE VOLATILE TABLE mapped AS SELECT 7 AS b")
         self.assertEqual(self.con.table("mapped").arrow().to_pydict(), {"b": [7]})

@@ -71,15 +71,15 @@ class NotWritten:
         self.check_refused(pa.Table.from_arrays([pa.array([1])], names=["a\0b"]), "has a NUL in it")
         self.check_refused(pa.table({"s": pa.array([{"a\0b": 1}])}), "has a NUL in it")
 
-    def test_a_volatile_table_is_not_written_and_hides_no_stored_one(self):
+    def test_a_temporary_table_is_not_written_and_hides_no_stored_one(self):
         self.con.sql("CREATE VOLATILE TABLE hiding AS SELECT 1 AS a")
         for mode in ("create", "append", "replace", "create_append"):
             with (
                 self.subTest(mode),
-                self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a volatile table.*INSERT INTO.*"main.hiding"'),
+                self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a temporary table.*INSERT INTO.*"main.hiding"'),
             ):
                 self.con.write("hiding", {"a": [2]}, mode)
-        with self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a volatile table'):
+        with self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a temporary table'):
             self.con.write("temp.hiding", {"a": [2]}, "append")
         self.assertNotIn("hiding", self.con.tables())
         self.con.write("main.hiding", {"a": [3]})

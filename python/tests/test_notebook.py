@@ -135,10 +135,10 @@ class ProgressBar(Connected, InProcess):
         said = io.StringIO()
         with redirect_stderr(said):
             bar = progress.Bar()
-            bar.look(1, 10)
+            bar.update(1, 10)
             self.assertEqual(said.getvalue(), "")
             bar.started -= 2
-            bar.look(5, 10)
+            bar.update(5, 10)
             bar.clear()
         self.assertIn("###############               ]  50% of 10 rows scanned, 2 s", said.getvalue())
         self.assertTrue(said.getvalue().endswith(" \r"))
@@ -148,12 +148,12 @@ class ProgressBar(Connected, InProcess):
         with redirect_stderr(said):
             bar = progress.Bar()
             bar.started -= 2
-            bar.look(0, 0)
-            bar.look(7_000, 0)
+            bar.update(0, 0)
+            bar.update(7_000, 0)
         self.assertEqual(said.getvalue(), "\rrunning, 2 s\r7,000 rows scanned, 2 s")
 
     def test_nobody_is_shown_a_bar_who_does_not_look(self):
-        with redirect_stderr(io.StringIO()) as said, progress.shown(None) as look:
+        with redirect_stderr(io.StringIO()) as said, progress.progress_bar(None) as look:
             self.assertIsNone(look)
         self.assertEqual(said.getvalue(), "")
 

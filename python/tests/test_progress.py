@@ -60,7 +60,7 @@ class Watch(unittest.TestCase):
         self.enterContext(mock.patch.object(progress, "TICK_S", 0))
 
     def test_a_short_query_is_not_asked_about(self):
-        with mock.patch.object(progress, "FIRST_S", 1000), progress.watched(self.fail, self.fail) as tick:
+        with mock.patch.object(progress, "FIRST_S", 1000), progress.polling(self.fail, self.fail) as tick:
             for _ in range(1000):
                 tick()
             self.assertEqual(askers(), [])
@@ -72,7 +72,7 @@ class Watch(unittest.TestCase):
         def look(*told):
             seen.append((told, threading.current_thread()))
 
-        with progress.watched(lambda: next(answers, (7, 10)), look) as tick:
+        with progress.polling(lambda: next(answers, (7, 10)), look) as tick:
             while not seen or seen[-1][0] != (7, 10):
                 tick()
         self.assertEqual({thread for _, thread in seen}, {threading.current_thread()})
@@ -86,7 +86,7 @@ class Watch(unittest.TestCase):
             asked.append(1)
             raise pa.ArrowNotImplementedError("there is no action")
 
-        with progress.watched(ask, self.fail) as tick:
+        with progress.polling(ask, self.fail) as tick:
             while not asked or askers():
                 tick()
             tick()
@@ -101,14 +101,14 @@ class Watch(unittest.TestCase):
                 raise error
             return 1, 2
 
-        with progress.watched(ask, lambda *told: seen.append(told)) as tick:
+        with progress.polling(ask, lambda *told: seen.append(told)) as tick:
             while not seen:
                 tick()
         self.assertEqual(seen[-1], (1, 2))
 
     def test_it_ends_with_an_error_as_well(self):
         self.at_once()
-        with self.assertRaises(Enough), progress.watched(lambda: (1, 2), lambda *_: None) as tick:
+        with self.assertRaises(Enough), progress.polling(lambda: (1, 2), lambda *_: None) as tick:
             tick()
             raise Enough
         self.assertEqual(askers(), [])

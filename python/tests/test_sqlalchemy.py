@@ -147,7 +147,7 @@ class SqlAlchemyRemote(SqlAlchemy, Remote):
     def test_a_session_that_the_server_has_forgotten_is_replaced(self):
         with self.engine.connect() as connection:
             backend = connection.connection.dbapi_connection.quiver._backend
-            backend._answers("CloseSession", b"")
+            backend._do_action("CloseSession", b"")
             with self.assertRaises(sqlalchemy.exc.OperationalError) as raised:
                 connection.execute(sqlalchemy.text("SELECT 1"))
             self.assertTrue(raised.exception.connection_invalidated)

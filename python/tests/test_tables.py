@@ -28,7 +28,7 @@ class Tables:
         self.assertEqual([n for batch in table for n in batch["n"].to_pylist()], self.expected)
         self.assertEqual(pa.table(table)["n"].to_pylist(), self.expected)
 
-    def test_rows_of_a_volatile_table_come_in_their_order(self):
+    def test_rows_of_a_temporary_table_come_in_their_order(self):
         self.con.sql("CREATE OR REPLACE VOLATILE TABLE kept AS SELECT n FROM ordered ORDER BY n DESC")
         self.assertEqual(self.con.table("kept").df()["n"].tolist(), self.expected[::-1])
         self.con.sql("DROP TABLE kept")

@@ -128,7 +128,7 @@ impl Console {
     }
 }
 
-/// As in SQL: without a schema the session's volatile table, or else the one of the schema `main`.
+/// As in SQL: without a schema the session's temporary table, or else the one of the schema `main`.
 fn meant<'a>(listings: &'a [TableListing], name: &str) -> Option<&'a TableListing> {
     let is_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&listing.name);
     let is_full_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&format!("{}.{}", listing.schema, listing.name));

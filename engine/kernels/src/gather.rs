@@ -1,4 +1,4 @@
-//! The batches of a kernel's inputs, as the scans hand them out: held where they lie, so that they can be read several times.
+//! Collects the batches of a kernel's inputs as the scans yield them; they stay in place, so that they can be read several times.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use common::memory::LiveMemory;
 use common::report::ReportCollector;
 
-/// All batches of each plan, in the order of its partitions, which are read at the same time. What they hold is taken of `memory`.
+/// All batches of each plan, in the order of its partitions, which are read concurrently. Their memory is reserved in `memory`.
 pub async fn collect_batches(
     plans: &[Arc<dyn ExecutionPlan>],
     context: &Arc<TaskContext>,
     memory: &Arc<MemoryReservation>,
 ) -> Result<Vec<Vec<RecordBatch>>> {
     let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-    // One for all: streams may hand out slices of one allocation.
+    // All streams share it, because they may yield slices of one allocation.
     let counted = Arc::new(CountedBytes { held: Mutex::default(), collector, memory: Arc::clone(memory) });
     let mut tasks = JoinSet::new();
     for (input, plan) in plans.iter().enumerate() {
@@ -31,7 +31,7 @@ pub async fn collect_batches(
         }
     }
     let mut read = Vec::new();
-    // Where one fails, the others are dropped, which ends them.
+    // If one fails, the others are dropped, which ends them.
     while let Some(done) = tasks.join_next().await {
         read.push(done.map_err(|error| exec_datafusion_err!("a part of a kernel stopped unexpectedly ({error}); please report it"))??);
     }
@@ -84,7 +84,7 @@ mod tests {
         let memory = Arc::new(MemoryConsumer::new("f").register(&pool));
         let read = collect_batches(&[Arc::clone(&plan), plan], &Arc::default(), &memory).await.unwrap();
         assert_eq!(read, [slices.clone(), slices]);
-        // 10,000 numbers of 8 bytes, which builders keep in up to twice as much, and not ten or twenty times that.
+        // 10,000 numbers of 8 bytes, which builders keep in up to twice as much, but not ten or twenty times as much.
         assert!((80_000..200_000).contains(&memory.size()), "{}", memory.size());
     }
 }

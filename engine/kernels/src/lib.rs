@@ -1,4 +1,4 @@
-//! Kernels on columns where they lie: histograms, clusters, matrices, distances. `docs/kernels.md` says what each computes.
+//! Kernels that read columns in place: histograms, clusters, matrices, distances. `docs/kernels.md` says what each computes.
 
 pub mod aggregate;
 pub mod cluster;
@@ -17,7 +17,7 @@ use datafusion::prelude::SessionContext;
 
 use table_argument::TablesOf;
 
-/// Every kernel under its name in SQL. Those of DataFusion with the same name are replaced.
+/// Registers every kernel under its name in SQL. Functions of DataFusion with the same name are replaced.
 pub fn register(context: &SessionContext, of: TablesOf) {
     scalars().into_iter().for_each(|function| context.register_udf(function));
     aggregates().into_iter().for_each(|function| context.register_udaf(function));

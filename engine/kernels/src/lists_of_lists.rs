@@ -1,4 +1,4 @@
-//! Matrices as SQL writes them: lists of lists of numbers.
+//! Matrices in SQL: lists of lists of numbers.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::CastOptions;
@@ -10,8 +10,8 @@ use common::tensors::refused;
 use common::type_names::declared_name;
 use semantics::functions::cast_nearest;
 
-/// One row of a column of lists of lists of numbers: its values row by row, how many lists and how many numbers in each. Lists
-/// of different lengths, no list at all and NULLs are errors.
+/// One row of a column of lists of lists of numbers: its values row by row, the number of lists, and the numbers in each. Lists
+/// of different lengths, an empty list and NULLs are errors.
 pub fn matrix_of_lists(array: &dyn Array, row: usize, function: &str) -> Result<(Vec<f64>, usize, usize)> {
     let lists = list_in(array, row, function)?;
     let mut values = Vec::new();

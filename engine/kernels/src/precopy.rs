@@ -1,36 +1,36 @@
 //! Pre-copy: kernels that read their input several times may stage it in memory first.
 //!
-//! Memory of the page cache is as fast as any other, so in general a pass over the rows where they lie costs what a pass over a
-//! copy would, and the copy is lost work. Persistent memory is slower to read, and values that are not DOUBLE, or do not lie end
-//! to end, have to be converted in each pass: there one copy is cheaper than many passes.
+//! Memory of the page cache is as fast as any other, so usually a pass over the rows in place costs what a pass over a
+//! copy would, and the copy is wasted work. Persistent memory is slower to read, and values that are not DOUBLE, or not
+//! contiguous, have to be converted in each pass: then one copy is cheaper than many passes.
 
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 
 use common::engine_settings::Precopy;
 
-/// Of a kernel's input, what the choice follows from.
+/// The properties of a kernel's input that decide.
 #[derive(Debug, Clone, Copy)]
 pub struct Input {
     /// How often it will be read, at least.
     pub passes: usize,
-    /// Of its values as DOUBLE, end to end.
+    /// The bytes of its values as contiguous DOUBLEs.
     pub size_bytes: usize,
-    /// Whether they lie so.
+    /// Whether they are contiguous DOUBLEs already.
     pub is_dense: bool,
     /// Whether the store's files are persistent memory, which is slower to read than memory.
     pub is_persistent: bool,
-    /// What the query may hold in memory, and holds already.
+    /// The memory limit of the query, which includes what it has reserved already.
     pub limit_bytes: usize,
     pub used_bytes: usize,
 }
 
-/// Of `auto`: a copy may be so much of the query's memory.
+/// For `auto`: a copy may take one of so many parts of the query's memory.
 const SHARE_ONE_OF: usize = 4;
 
 /// Whether to stage the input in memory before the first pass.
 ///
-/// `on` and `off` are done as said, but that nothing is copied for a single pass. `auto` copies where the files are persistent
-/// memory, or the values would have to be converted in each pass, and the copy is at most a quarter of the query's memory.
+/// `on` and `off` are obeyed, except that nothing is copied for a single pass. `auto` copies if the files are persistent
+/// memory, or the values would have to be converted in each pass, and if the copy is at most a quarter of the query's memory.
 pub fn is_staged(precopy: Precopy, input: &Input) -> bool {
     let pays = input.is_persistent || !input.is_dense;
     let has_room =
@@ -43,7 +43,7 @@ pub fn is_staged(precopy: Precopy, input: &Input) -> bool {
     }
 }
 
-/// The most that may be held of a pool, in bytes.
+/// The largest reservation that a pool allows, in bytes.
 pub fn limit_bytes(pool: &dyn MemoryPool) -> usize {
     match pool.memory_limit() {
         MemoryLimit::Finite(limit_bytes) => limit_bytes,

@@ -1,7 +1,7 @@
-//! A table named by a text, as table functions take it: `kmeans('points', …)`.
+//! A table named by a text, as an argument of table functions: `kmeans('points', …)`.
 //!
-//! The name is looked up in the session's catalog, as names in FROM are: the statement's snapshot, the user's grants and the
-//! open transaction say what it means, and whoever scans the table asks for SELECT there.
+//! The name is resolved in the session's catalog like a name in FROM: the statement's snapshot, the user's grants and the
+//! open transaction decide its meaning, and the scan of the table checks for SELECT.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use common::messages::{described, display_name};
 use common::names::TEMP;
 use common::type_names::quoted;
 
-/// What table functions ask the session that they are called in about its tables.
+/// What table functions need to know about the tables of their session.
 pub trait SessionTables: Send + Sync {
     /// Whether a name without a schema is that of a temporary table.
     fn is_temporary(&self, name: &TableReference) -> bool;
 
-    /// What to do where there is no such table, if there is one of a name like it.
+    /// A hint for a missing table, if there is one with a similar name.
     fn near_table(&self, name: &TableReference) -> Option<String>;
 
     /// Whether the rows of the table lie in the store.
@@ -31,17 +31,17 @@ pub trait SessionTables: Send + Sync {
     fn is_persistent(&self) -> bool;
 }
 
-/// How the tables of a session are found; None where DataFusion has made the session by itself.
+/// Finds the tables of a session; `None` if DataFusion has made the session by itself.
 pub type TablesOf = fn(&dyn Session) -> Option<Arc<dyn SessionTables>>;
 
-/// A table, and what messages call it: its name without quotes.
+/// A table, and its name in messages, without quotes.
 pub struct NamedTable {
     pub name: String,
     pub table: Arc<dyn TableProvider>,
 }
 
-/// The table that the argument at `position` (from 0) names: `'t'`, `'schema.t'` or `'schema."T"'`. It is read as a name in FROM; where
-/// there is no such table, also in other ways that it may have been meant.
+/// The table that the argument at `position` (from 0) names: `'t'`, `'schema.t'` or `'schema."T"'`. It is read like a name in FROM; if
+/// there is no such table, other readings of the text are tried.
 pub fn table_named(args: &TableFunctionArgs<'_, '_>, tables: TablesOf, function: &str, position: usize) -> Result<NamedTable> {
     let text = text_argument(args, function, position)?;
     let state = args.session().as_any().downcast_ref::<SessionState>();
@@ -55,8 +55,8 @@ pub fn table_named(args: &TableFunctionArgs<'_, '_>, tables: TablesOf, function:
     Err(no_table(state, tables, text, &readings))
 }
 
-/// What the text can mean, the likeliest first: letters are folded as in FROM, then left as they are; then what stands between dots is a
-/// name even where FROM would want quotes around it, as in `s.My Table`; and at last the text is one name with all of its dots.
+/// The readings of the text, the likeliest first: letters are folded as in FROM, then left as they are; then the text between dots is a
+/// name even if FROM would require quotes around it, as in `s.My Table`; and at last the text is one name with all of its dots.
 fn readings(text: &str) -> Vec<TableReference> {
     let mut readings = vec![TableReference::parse_str(text), TableReference::parse_str_normalized(text, true)];
     readings.extend(between_dots(text));
@@ -70,11 +70,11 @@ fn readings(text: &str) -> Vec<TableReference> {
     distinct
 }
 
-/// `S.My Table` as the table of that very name in the schema `s`, and in `S`; before the schema there may be a catalog.
+/// Reads `S.My Table` as the table of exactly that name in the schema `s`, and in `S`; before the schema there may be a catalog.
 fn between_dots(text: &str) -> Vec<TableReference> {
     let parts: Vec<&str> = text.split('.').collect();
     if parts.iter().any(|part| !part.matches('"').count().is_multiple_of(2)) {
-        // The dot is in quotes.
+        // The dot is inside of quotes.
         return Vec::new();
     }
     let parts: Vec<String> = parts.into_iter().map(unquoted).collect();
@@ -97,7 +97,7 @@ pub fn unquoted(name: &str) -> String {
 }
 
 fn no_table(state: &SessionState, tables: TablesOf, text: &str, readings: &[TableReference]) -> DataFusionError {
-    // A name that FROM reads in the same way, in the planner's words: they become those that people know from FROM.
+    // FROM reads the name in the same way: the message has the planner's words, which later become those that people know from FROM.
     if let [reference, ..] = readings
         && is_plain(text)
     {
@@ -105,7 +105,7 @@ fn no_table(state: &SessionState, tables: TablesOf, text: &str, readings: &[Tabl
         let full = reference.clone().resolve(&catalog.default_catalog, &catalog.default_schema);
         return DataFusionError::Plan(format!("table '{full}' not found"));
     }
-    // What FROM could not read has its schema before the dot all the same.
+    // If FROM could not read the text, the part before the dot is still the schema.
     let with_schema = readings.iter().find(|reading| reading.schema().is_some());
     let bare = TableReference::bare(text);
     let reading = with_schema.or(readings.first()).unwrap_or(&bare);
@@ -117,7 +117,7 @@ fn no_table(state: &SessionState, tables: TablesOf, text: &str, readings: &[Tabl
     EngineError::Sql { message: format!("table \"{}\" does not exist", display_name(reading)), position: None, hint: Some(hint) }.into()
 }
 
-/// Names that mean the same with quotes and without them.
+/// The name means the same with quotes and without them.
 fn is_plain(text: &str) -> bool {
     let starts = |part: &str| part.starts_with(|first: char| !first.is_numeric());
     let is_plain = |part: &str| starts(part) && part.chars().all(|char| char.is_lowercase() || char.is_numeric() || char == '_');
@@ -149,10 +149,10 @@ fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position:
         Expr::Column(column) => column.name.as_str(),
         _ => "…",
     };
-    Err(refused(format!("argument {number} of {function} is to be the name of a table, and not {}", described(other)), text).into())
+    Err(refused(format!("argument {number} of {function} must be the name of a table, not {}", described(other)), text).into())
 }
 
-/// Functions are called while a statement is planned, where nothing can be waited for. Tables and views of the store are known at
+/// Functions are called while a statement is planned, which is synchronous. Tables and views of the store are available at
 /// once.
 fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, function: &str) -> Result<Option<Arc<dyn TableProvider>>> {
     let table = reference.table().to_string();
@@ -161,13 +161,13 @@ fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, fun
     let reference = where_it_is(state, tables, reference);
     let Ok(schema) = state.schema_for_ref(reference) else { return Ok(None) };
     schema.table(&table).now_or_never().unwrap_or_else(|| {
-        let what = format!("{function} of \"{name}\", which is made of files or lies on another node,");
+        let message = format!("{function} of \"{name}\", which is made of files or lies on another node,");
         let hint = format!("make a table of it first: CREATE TABLE t AS SELECT * FROM {from}; and then {function}('t', …)");
-        Err(EngineError::unsupported(what, Some(&hint)).into())
+        Err(EngineError::unsupported(message, Some(&hint)).into())
     })
 }
 
-/// As in FROM, a name without a schema means the session's volatile table where there is one.
+/// As in FROM, a name without a schema means the session's temporary table where there is one.
 fn where_it_is(state: &SessionState, tables: TablesOf, reference: TableReference) -> TableReference {
     match tables(state).is_some_and(|tables| tables.is_temporary(&reference)) {
         true => TableReference::partial(TEMP, reference.table()),

@@ -1,4 +1,4 @@
-//! Threads for work that keeps a processor busy: the runtime's own must not, and the query may end in the middle.
+//! Threads for work that keeps a processor busy: it must not run on the runtime's threads, and the query may be cancelled at any time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl StopFlag {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error that nobody sees once it is set: whoever waited is gone.
+    /// An error once the flag is set. Nobody sees it, because the waiting task is gone.
     pub fn check(&self) -> Result<()> {
         if self.is_set() { Err(EngineError::Cancelled.into_datafusion()) } else { Ok(()) }
     }
@@ -38,7 +38,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `work` on a thread for blocking work. Dropping the future sets the `StopFlag`, at which work is to end within 20 ms.
+/// Runs `work` on a thread for blocking work. Dropping the future sets the `StopFlag`; `work` must then end within 20 ms.
 pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&StopFlag) -> Result<R> + Send + 'static) -> Result<R> {
     let guard = StopOnDrop(StopFlag::default());
     let (stop, span) = (guard.0.clone(), Span::current());
@@ -46,8 +46,8 @@ pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&StopFlag) -> Re
     done.unwrap_or_else(|error| Err(broken_down(&error.to_string())))
 }
 
-/// Runs `f` for each item on up to `threads` threads, this one included; each takes the next item. Ends between two items when
-/// `stop` is set, or at the first error, which it gives. A panic in `f` is an error.
+/// Runs `f` for each item on up to `threads` threads, including this one; each takes the next item. It ends between two items when
+/// `stop` is set, or at the first error, which it returns. A panic in `f` is an error.
 pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl Fn(I) -> Result<()> + Sync) -> Result<()> {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.into_iter());
@@ -66,7 +66,7 @@ pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl
         for _ in 0..helpers {
             let span = span.clone();
             let helper = thread::Builder::new().name("quiver-kernel".into());
-            // Where no more threads are to be had, those there are do all.
+            // If no more threads can be started, the existing ones do all the work.
             if helper.spawn_scoped(scope, move || span.in_scope(work)).is_err() {
                 break;
             }
@@ -81,12 +81,12 @@ pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl
 }
 
 fn broken_down(why: &str) -> DataFusionError {
-    EngineError::internal(format!("a kernel broke down: {why}")).into_datafusion()
+    EngineError::internal(format!("a kernel panicked: {why}")).into_datafusion()
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
 #[cfg(test)]
@@ -117,14 +117,14 @@ mod tests {
             if item == 3 { Err(DataFusionError::Execution("three".into())) } else { Ok(()) }
         });
         assert!(done.unwrap_err().to_string().contains("three"));
-        // Those that the other thread took before it saw the error.
+        // The other thread took these before it saw the error.
         assert!(begun.load(Ordering::Relaxed) < 1000);
     }
 
     #[test]
     fn a_panic_is_an_error_that_says_what_it_said() {
         let done = for_each(2, &StopFlag::default(), vec![1, 2, 3], |item| if item == 2 { panic!("item {item}") } else { Ok(()) });
-        assert!(done.unwrap_err().to_string().contains("a kernel broke down: item 2"));
+        assert!(done.unwrap_err().to_string().contains("a kernel panicked: item 2"));
     }
 
     #[test]
@@ -144,21 +144,21 @@ mod tests {
     async fn work_in_the_background_gives_its_result() {
         assert_eq!(in_background(|stop| Ok(!stop.is_set())).await.unwrap(), true);
         let panicked = in_background(|_| -> Result<()> { panic!("broken") }).await;
-        assert!(panicked.unwrap_err().to_string().contains("a kernel broke down"));
+        assert!(panicked.unwrap_err().to_string().contains("a kernel panicked"));
     }
 
     #[tokio::test]
     async fn work_that_nobody_waits_for_is_told_to_stop() {
-        let (said, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let work = in_background(move |stop| {
             while !stop.is_set() {
                 thread::sleep(Duration::from_millis(1));
             }
-            let _ = said.send(());
+            let _ = sender.send(());
             Ok(())
         });
         assert!(tokio::time::timeout(Duration::from_millis(20), work).await.is_err());
-        let stopped = tokio::task::spawn_blocking(move || heard.recv_timeout(Duration::from_secs(10))).await.unwrap();
+        let stopped = tokio::task::spawn_blocking(move || receiver.recv_timeout(Duration::from_secs(10))).await.unwrap();
         assert!(stopped.is_ok());
     }
 }

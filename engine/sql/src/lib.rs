@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod alias_hint;
+pub mod array_literals;
 pub mod at_time_zone;
 pub mod balanced_operators;
 pub mod column_list;
@@ -16,6 +17,7 @@ pub mod fragments;
 pub mod from_first;
 pub mod function_clauses;
 pub mod grouping;
+pub mod having;
 pub mod headers;
 pub mod insert_source;
 pub mod insert_width;

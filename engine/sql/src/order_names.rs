@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use datafusion::common::Span;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
@@ -15,17 +16,21 @@ use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 use super::unique_names::{alias, column, hidden_alias};
 
-/// The statement with other names, and the names that were there; None where there are none. Those in `results` are in no FROM.
-pub fn order_by_input(statement: &Statement, results: &HashSet<String>) -> Option<(Statement, HashSet<String>)> {
+/// A name in an expression, and where it stands in the text. Without a span it is each of that name.
+pub type Mention = (String, Option<Span>);
+
+/// The statement with other names, and where those that were there are named; None where there are none. Those in `results` are not in the
+/// FROM of their query.
+pub fn order_by_input(statement: &Statement, results: &HashSet<Mention>) -> Option<(Statement, HashSet<Mention>)> {
     if Visit::visit(inner(statement)?, &mut Finding { results }).is_continue() {
         return None;
     }
     let mut renamed = statement.clone();
     let sql = inner_mut(&mut renamed)?;
-    let mut renaming = Renaming { results, depth: usize::from(!is_named_later(sql)), names: HashSet::new() };
+    let mut renaming = Renaming { results, depth: usize::from(!is_named_later(sql)), mentions: HashSet::new() };
     let _ = VisitMut::visit(sql, &mut renaming);
-    let names = renaming.names;
-    (!names.is_empty()).then_some((renamed, names))
+    let mentions = renaming.mentions;
+    (!mentions.is_empty()).then_some((renamed, mentions))
 }
 
 fn inner(statement: &Statement) -> Option<&ast::Statement> {
@@ -54,7 +59,7 @@ fn is_named_later(statement: &ast::Statement) -> bool {
 }
 
 struct Finding<'a> {
-    results: &'a HashSet<String>,
+    results: &'a HashSet<Mention>,
 }
 
 impl Visitor for Finding<'_> {
@@ -66,10 +71,10 @@ impl Visitor for Finding<'_> {
 }
 
 struct Renaming<'a> {
-    results: &'a HashSet<String>,
+    results: &'a HashSet<Mention>,
     /// 0 outside of the query whose columns get their names later.
     depth: usize,
-    names: HashSet<String>,
+    mentions: HashSet<Mention>,
 }
 
 impl VisitorMut for Renaming<'_> {
@@ -82,29 +87,32 @@ impl VisitorMut for Renaming<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         self.depth -= 1;
-        let names = names_twice(query, self.results);
+        let mentions = names_twice(query, self.results);
+        let names = mentions.iter().map(|(name, _)| name.clone()).collect();
         let is_renamed = match self.depth {
-            _ if names.is_empty() => false,
+            _ if mentions.is_empty() => false,
             0 => rename(query, &names),
             _ => rename_inside(query, &names),
         };
         if is_renamed {
-            self.names.extend(names);
+            self.mentions.extend(mentions);
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Of columns of the result that are named in expressions of its ORDER BY, too.
-fn names_twice(query: &Query, results: &HashSet<String>) -> HashSet<String> {
+/// Where columns of the result are named in expressions of its ORDER BY, too.
+fn names_twice(query: &Query, results: &HashSet<Mention>) -> HashSet<Mention> {
     let (SetExpr::Select(select), Some(OrderBy { kind: OrderByKind::Expressions(keys), .. })) = (query.body.as_ref(), &query.order_by)
     else {
         return HashSet::new();
     };
-    let mut named = Named::default();
+    let mut mentions = Mentions::default();
     for key in keys.iter().filter(|key| bare(&key.expr).is_none()) {
-        let _ = Visit::visit(&key.expr, &mut named);
+        let _ = Visit::visit(&key.expr, &mut mentions);
     }
+    let mut mentions = mentions.0;
+    let is_result = |name: &String| results.iter().any(|result| result.0 == *name && (result.1.is_none() || mentions.contains(result)));
     // `v AS v` is the column itself.
     let is_other = |item: &&SelectItem| match item {
         SelectItem::ExprWithAlias { expr: Expr::Identifier(name), alias } => normalized(name) != normalized(alias),
@@ -113,7 +121,9 @@ fn names_twice(query: &Query, results: &HashSet<String>) -> HashSet<String> {
     let shown = shown_names(&select.projection);
     let is_single = |name: &String| shown.iter().filter(|other| *other == name).count() == 1;
     let aliases = select.projection.iter().filter(is_other).filter_map(alias).map(normalized);
-    aliases.filter(|name| named.0.contains(name) && !results.contains(name) && is_single(name)).collect()
+    let names: HashSet<String> = aliases.filter(|name| !is_result(name) && is_single(name)).collect();
+    mentions.retain(|(name, _)| names.contains(name));
+    mentions
 }
 
 /// What the columns of a SELECT are called, but for those that a wildcard stands for.
@@ -128,17 +138,18 @@ fn shown_names(projection: &[SelectItem]) -> Vec<String> {
 
 /// All names in an expression.
 #[derive(Default)]
-struct Named(HashSet<String>);
+struct Mentions(HashSet<Mention>);
 
-impl Visitor for Named {
+impl Visitor for Mentions {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let mention = |name: &Ident| (normalized(name), Span::try_from_sqlparser_span(name.span));
         match expr {
             Expr::Identifier(name) => {
-                self.0.insert(normalized(name));
+                self.0.insert(mention(name));
             }
-            Expr::CompoundIdentifier(parts) => self.0.extend(parts.iter().map(normalized)),
+            Expr::CompoundIdentifier(parts) => self.0.extend(parts.iter().map(mention)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -237,7 +248,7 @@ mod tests {
     /// With `'` where a name is another one.
     fn renamed(sql: &str, results: &[&str]) -> Option<String> {
         let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
-        let results = results.iter().map(ToString::to_string).collect();
+        let results = results.iter().map(|name| (name.to_string(), None)).collect();
         order_by_input(&statement, &results).map(|(statement, _)| inner(&statement).unwrap().to_string().replace('\u{1f}', "'"))
     }
 
@@ -266,5 +277,17 @@ mod tests {
             assert_eq!(renamed(&format!("SELECT v FROM (SELECT {inside}) AS x"), &[]), None, "{inside}");
         }
         assert_eq!(renamed("SELECT v, -w AS v FROM t ORDER BY v + 0", &[]), None);
+    }
+
+    #[test]
+    fn a_name_is_one_of_the_result_in_the_query_where_it_stands_alone() {
+        let sql = "SELECT (SELECT -v AS v FROM t ORDER BY v + 0 LIMIT 1), (SELECT -k AS v FROM u ORDER BY 0 + v LIMIT 1)";
+        let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
+        let (_, mentions) = order_by_input(&statement, &HashSet::new()).unwrap();
+        assert_eq!(mentions.len(), 2);
+        for mention in mentions {
+            let (_, others) = order_by_input(&statement, &HashSet::from([mention.clone()])).unwrap();
+            assert!(others.len() == 1 && !others.contains(&mention));
+        }
     }
 }

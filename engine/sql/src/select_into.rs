@@ -1,4 +1,4 @@
-//! Where results go: `SELECT … INTO TABLE c` is CREATE TABLE c AS, and `INTO VOLATILE c` makes a volatile table, as TEMPORARY does in
+//! Where results go: `SELECT … INTO TABLE c` is CREATE TABLE c AS, and `INTO VOLATILE c` makes a temporary table, as TEMPORARY does in
 //! other words.
 
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn volatile_is_another_word_for_temporary() {
         let cases = [
-            ("create or replace volatile table c as select 1", "create or replace TEMPORARY table c as select 1"),
+            ("create or replace temporary table c as select 1", "create or replace TEMPORARY table c as select 1"),
             ("CREATE VOLATILE TABLE IF NOT EXISTS c (a INT)", "CREATE TEMPORARY TABLE IF NOT EXISTS c (a INT)"),
             ("DROP TEMP TABLE c", "DROP TEMPORARY TABLE c"),
             ("SELECT a INTO volatile c FROM t", "SELECT a INTO TEMPORARY c FROM t"),

@@ -2,6 +2,7 @@
 
 mod information_schema;
 mod listing;
+mod namespaces;
 pub(crate) mod past_table;
 mod private_tables;
 mod provider;

@@ -3,27 +3,23 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use datafusion::catalog::{CatalogProvider, SchemaProvider, Session};
+use datafusion::catalog::Session;
 use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 use pmem_store::{Author, Snapshot, StoreError};
 
-use super::information_schema::InformationSchema;
 use super::listing::TableListing;
-use super::private_tables::private_schema;
-use super::schema::StoreSchema;
 use super::view_planner::ViewPlanner;
 use crate::access::{Authorization, SessionAccess, seen};
 use crate::planning::Work;
 use crate::queries::Principal;
 use crate::shared::EngineShared;
-use crate::system::SystemSchema;
-use crate::temporary::{TemporaryRows, TemporarySchema, TemporaryTables, VOLATILE};
+use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
 use crate::write::WriteScope;
 use common::error::EngineError;
-use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
+use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
 #[derive(Debug)]
@@ -157,12 +153,12 @@ impl StoreCatalog {
         Arc::clone(&self.temporary.read())
     }
 
-    /// From here on its session has the volatile tables of another one.
+    /// From here on its session has the temporary tables of another one.
     pub fn share_temporary_tables(&self, other: &StoreCatalog) {
         *self.temporary.write() = other.temporary();
     }
 
-    /// An error where a name means a volatile table: what is to be done to it only stored tables can have done to them.
+    /// An error where a name means a temporary table: what is to be done to it only stored tables can have done to them.
     pub fn check_stored(&self, name: &TableReference, what: &str) -> Result<(), EngineError> {
         match self.temporary().named(name) {
             Some(table) => Err(not_for_temporary(&table.name, what)),
@@ -252,44 +248,9 @@ fn list_temporary(table: &TemporaryRows) -> TableListing {
 pub fn not_for_temporary(name: &str, what: &str) -> EngineError {
     let hint = "INSERT adds rows to it, and CREATE OR REPLACE VOLATILE TABLE makes it anew; a stored table of the name is meant where it is \
                 named with its schema, as main.t";
-    EngineError::unsupported(format!("{what} the volatile table \"{name}\""), Some(hint))
+    EngineError::unsupported(format!("{what} the temporary table \"{name}\""), Some(hint))
 }
 
 /// DataFusion asks for the catalog through this handle, so that schemas can point back to it.
 #[derive(Debug)]
 pub struct CatalogHandle(pub Arc<StoreCatalog>);
-
-impl CatalogProvider for CatalogHandle {
-    fn schema_names(&self) -> Vec<String> {
-        let mut names = self.0.snapshot().namespaces().unwrap_or_default();
-        if !names.iter().any(|name| name == SYSTEM) {
-            names.push(SYSTEM.to_string());
-        }
-        if !self.0.temporary().is_empty() && !names.iter().any(|name| name == TEMP) {
-            names.push(TEMP.to_string());
-        }
-        names
-    }
-
-    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        if let Some(private) = private_schema(name) {
-            return Some(private);
-        }
-        if name == SYSTEM {
-            let snapshot = self.0.snapshot();
-            let older =
-                snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.authorization());
-            return Some(Arc::new(schema.with_temporary(self.0.temporary()).with_zone(self.0.zone())));
-        }
-        if name == INFORMATION_SCHEMA {
-            return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
-        }
-        if name == TEMP && !self.0.temporary().is_empty() {
-            let has_older = self.0.snapshot().has_namespace(TEMP);
-            let older = has_older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            return Some(Arc::new(TemporarySchema::new(self.0.temporary(), self.0.write_scope(), self.0.zone(), older)));
-        }
-        self.0.snapshot().has_namespace(name).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
-    }
-}

@@ -25,7 +25,8 @@ use super::table::StoreTable;
 const MANY_COLUMNS: usize = 256;
 
 tokio::task_local! {
-    /// Of the statement that is planned, or of the view in it whose text is.
+    /// Of the statement that is planned, or of the view in it whose text is. It is no value that is passed: DataFusion asks for a table by
+    /// `SchemaProvider::table(&self, name)`, and a catalog of each attempt's own would need a copy of the state, with all its functions.
     static PRUNING_SCOPE: PruningScope;
 }
 

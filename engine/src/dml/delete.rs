@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{Delete, FromTable, Truncate, With};
 
-use super::node::Operation;
+use super::operation::Operation;
 use super::plan::{Action, Clause, MergeCondition, RowChange};
 use super::select::Finder;
 use super::target::ChangeTarget;

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::assign::{assigned, value_of};
-use super::node::Operation;
+use super::operation::Operation;
 use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
 use super::private_names::SOURCE_MARK;
 use super::select::{Finder, derived, name_of};

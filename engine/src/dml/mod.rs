@@ -22,6 +22,7 @@ mod delete;
 mod insert_defaults;
 mod merge;
 mod node;
+mod operation;
 mod plan;
 mod private_names;
 mod retry;

@@ -18,45 +18,10 @@ use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
+use super::operation::{ChangeInput, NEW_ROW_START, Operation};
 use super::sink::ChangeSink;
 use crate::catalog::StoreTable;
 use common::count::count_schema;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
-    Delete,
-    Update,
-    Merge,
-    /// INSERT … ON CONFLICT
-    Insert,
-    Truncate,
-}
-
-impl Operation {
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Delete => "DELETE",
-            Operation::Update => "UPDATE",
-            Operation::Merge => "MERGE",
-            Operation::Insert => "INSERT",
-            Operation::Truncate => "TRUNCATE",
-        }
-    }
-}
-
-/// What the rows of the input are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ChangeInput {
-    /// There are none: all rows of the table go.
-    All,
-    /// Ids of rows to be deleted.
-    Deleted,
-    /// Id, which may be NULL; action; the columns of the new row.
-    Changed,
-}
-
-/// Before the columns of the new row in `ChangeInput::Changed`.
-pub const NEW_ROW_START: usize = 2;
 
 /// Changes the rows of a table as its input says; yields their number.
 #[derive(Debug, Clone)]

@@ -8,7 +8,8 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, EmptyRelation, Expr, ExprSchemable, Extension, Filter, LogicalPlan, Projection, lit};
 use datafusion::sql::sqlparser::ast;
 
-use super::node::{ChangeInput, ChangeRows, Operation};
+use super::node::ChangeRows;
+use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, Operation};
 use super::private_names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
 use super::select::{Finder, Item, query_of};
 use super::target::ChangeTarget;
@@ -57,9 +58,6 @@ impl Action {
         }
     }
 }
-
-pub const CODE_WRITE: i8 = 2;
-pub const CODE_TWICE: i8 = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {

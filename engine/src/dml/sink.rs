@@ -15,8 +15,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
-use super::node::{ChangeInput, NEW_ROW_START, Operation};
-use super::plan::{CODE_TWICE, CODE_WRITE};
+use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, NEW_ROW_START, Operation};
 use crate::blocking::blocking;
 use crate::catalog::StoreTable;
 use crate::scan::row_id;

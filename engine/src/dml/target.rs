@@ -9,7 +9,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFactor};
 
-use super::node::Operation;
+use super::operation::Operation;
 use super::select::name_of;
 use crate::catalog::{self, StoreTable};
 use crate::execution::StatementContext;

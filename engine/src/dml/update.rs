@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{Update, UpdateTableFromKind, With};
 
 use super::assign::assigned;
-use super::node::Operation;
+use super::operation::Operation;
 use super::plan::{Action, Clause, MergeCondition, RowChange};
 use super::select::Finder;
 use super::target::ChangeTarget;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::assign::assigned;
 use super::conflict_key::conflict_key;
-use super::node::Operation;
+use super::operation::Operation;
 use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
 use super::private_names::{INSERTED, NEW_PREFIX};
 use super::select::{Finder, expr_of, quoted, target_text};

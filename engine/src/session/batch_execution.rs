@@ -12,12 +12,12 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::parameters::{parameter_fields, takes_parameters};
+use super::parameters::takes_parameters;
 use crate::catalog::resolve;
 use crate::constraints::identifier;
 use crate::execution::StatementContext;
 use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
-use crate::parameters::{Taken, any_length, check_shape, has_any_shape, valid_values, wrong_count};
+use crate::parameters::{any_length, check_shape, has_any_shape, valid_values, wrong_count};
 use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
 use common::stack::deep;
@@ -115,7 +115,7 @@ impl Session {
             return Ok(None);
         }
         // Says what is wrong with the statement, too.
-        let fields = parameter_fields(&ctx.prepared(*statement).await?, &Taken::new())?;
+        let fields = ctx.prepared(*statement).await?.parameters;
         if fields.len() != parameters.num_columns() {
             return Err(wrong_count(fields.len(), parameters.num_columns()));
         }

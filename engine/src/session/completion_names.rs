@@ -56,7 +56,7 @@ impl Session {
         Ok(names)
     }
 
-    /// The columns of a stored or volatile table; empty where there is none.
+    /// The columns of a stored or temporary table; empty where there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
         let names = |schema: &SchemaRef| schema.fields().iter().map(|field| field.name().clone()).collect();
         if let Some(temporary) = self.catalog.temporary().named(&TableReference::parse_str(table)) {

@@ -11,7 +11,7 @@ use common::error::EngineError;
 const PLAN_BYTES: usize = 16 << 10;
 
 impl Session {
-    /// Settings, prepared statements and volatile tables become those of `other`. A prepared statement comes along as its words and is
+    /// Settings, prepared statements and temporary tables become those of `other`. A prepared statement comes along as its words and is
     /// planned when it is executed: one that makes no sense any more is in nobody's way before that.
     pub fn copy_settings_from(&self, other: &Session) -> Result<(), EngineError> {
         let options = Arc::clone(other.context.state_ref().read().config().options());

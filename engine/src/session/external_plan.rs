@@ -7,16 +7,16 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use datafusion::common::metadata::ScalarAndMetadata;
-use datafusion::logical_expr::{LogicalPlan, Prepare};
+use datafusion::logical_expr::LogicalPlan;
 use futures::FutureExt;
 use tracing::Instrument;
 
 use super::Session;
-use super::parameters::{Description, filled, parameter_fields};
+use super::parameters::{Description, Prepared};
 use crate::catalog;
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
-use crate::parameters::{Taken, values_of};
+use crate::parameters::values_of;
 use crate::plans::{Binding, PlanContext, check_reads};
 use crate::queries::Query;
 use common::error::EngineError;
@@ -80,9 +80,9 @@ impl Session {
     {
         self.in_context(binding, |context| async move {
             guarded(async {
-                let prepared = prepared(read_by(build, &context).await?);
-                let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &Taken::new())?));
-                Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
+                let prepared = Prepared::of_plan(read_by(build, &context).await?)?;
+                let parameters = Arc::new(Schema::new(prepared.parameters));
+                Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.plan.schema().inner())) })
             })
             .await
         })
@@ -165,7 +165,7 @@ impl Session {
         let plan = catalog::planning(read_by(build, &context)).await?;
         let plan = match values {
             None => plan,
-            Some(values) => filled(prepared(plan), values, &Taken::new())?,
+            Some(values) => Prepared::of_plan(plan)?.filled(values)?,
         };
         ctx.query(&plan).await
     }
@@ -208,9 +208,4 @@ async fn catch_panic<T>(
     broken: impl FnOnce() -> EngineError,
 ) -> Result<T, EngineError> {
     AssertUnwindSafe(planning).catch_unwind().await.unwrap_or_else(|_| Err(broken()))
-}
-
-/// As a statement of SQL is prepared, to find its parameters.
-fn prepared(plan: LogicalPlan) -> Prepare {
-    Prepare { name: String::new(), fields: Vec::new(), input: Arc::new(plan) }
 }

@@ -18,7 +18,7 @@ use super::Session;
 use crate::dml::{Retry, is_change};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
-use crate::parameters::{Taken, fitted, values_of, wrong_count};
+use crate::parameters::{Taken, fitted, parameter_number, parameter_numbers, values_of, wrong_count};
 use crate::queries::{Query, StatementKind, is_kill};
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
@@ -174,8 +174,7 @@ impl Session {
             });
         }
         let prepared = ctx.prepared(statement).await?;
-        let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &ctx.function_parameters.taken())?));
-        Ok(Description { parameters, ..Description::of_plan(&prepared.input) })
+        Ok(Description { parameters: Arc::new(Schema::new(prepared.parameters)), ..Description::of_plan(&prepared.plan) })
     }
 
     /// What EXECUTE of the text of a PREPARE gives.
@@ -199,27 +198,44 @@ impl Session {
             }
         };
         ctx.function_parameters.fill(values.clone());
-        let plan = filled(ctx.prepared(statement).await?, values, &ctx.function_parameters.taken())?;
-        ctx.query(&plan).await
+        ctx.query(&ctx.prepared(statement).await?.filled(values)?).await
     }
 }
 
-/// The plan with values for its parameters; those in `taken` alone have theirs already.
-pub(super) fn filled(prepared: Prepare, values: Vec<ScalarAndMetadata>, taken: &Taken) -> Result<LogicalPlan, EngineError> {
-    let fields = parameter_fields(&prepared, taken)?;
-    if fields.len() != values.len() {
-        return Err(wrong_count(fields.len(), values.len()));
+/// A plan that has parameters.
+pub(super) struct Prepared {
+    pub plan: LogicalPlan,
+    /// `$1` to the last one, whether or not each of them occurs; Null where any type will do.
+    pub parameters: Vec<FieldRef>,
+    /// The types that a PREPARE says, those of the first parameters.
+    declared: Vec<FieldRef>,
+}
+
+impl Prepared {
+    /// Of a plan that was made elsewhere, and has no text.
+    pub fn of_plan(plan: LogicalPlan) -> Result<Prepared, EngineError> {
+        Ok(Prepared { parameters: parameter_fields(&plan, &[], Taken::new(), 0)?, plan, declared: Vec::new() })
     }
-    let is_query = !changes_rows(explained(&prepared.input));
-    let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
-    let values = values.collect::<Result<Vec<_>, _>>()?;
-    Ok(match Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::List(values))? {
-        LogicalPlan::Explain(explain) => {
-            let stringified_plans = vec![explain.plan.to_stringified(PlanType::InitialLogicalPlan)];
-            LogicalPlan::Explain(Explain { stringified_plans, ..explain })
+
+    /// The plan with values for its parameters; those of table functions alone have theirs already.
+    pub fn filled(self, values: Vec<ScalarAndMetadata>) -> Result<LogicalPlan, EngineError> {
+        if self.parameters.len() != values.len() {
+            return Err(wrong_count(self.parameters.len(), values.len()));
         }
-        plan => plan,
-    })
+        let is_query = !changes_rows(explained(&self.plan));
+        let values = values.into_iter().zip(&self.parameters).enumerate().map(|(at, (value, field))| match self.declared.get(at) {
+            Some(declared) => fitted(value.cast_storage_to(declared.data_type())?, field, is_query),
+            None => fitted(value, field, is_query),
+        });
+        let values = values.collect::<Result<Vec<_>, EngineError>>()?;
+        Ok(match self.plan.replace_params_with_values(&ParamValues::List(values))? {
+            LogicalPlan::Explain(explain) => {
+                let stringified_plans = vec![explain.plan.to_stringified(PlanType::InitialLogicalPlan)];
+                LogicalPlan::Explain(Explain { stringified_plans, ..explain })
+            }
+            plan => plan,
+        })
+    }
 }
 
 /// The plan that an EXPLAIN is about; another one is itself.
@@ -233,7 +249,7 @@ fn explained(plan: &LogicalPlan) -> &LogicalPlan {
 
 impl StatementContext {
     /// Planned as PREPARE plans it, so that parameters have the types of what they stand beside.
-    pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepare, EngineError> {
+    pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepared, EngineError> {
         // What is explained is prepared, since EXPLAIN has options that PREPARE cannot say.
         let statement = match statement {
             Statement::Explain(mut explain) => {
@@ -242,32 +258,56 @@ impl StatementContext {
             }
             statement => as_prepare(statement)?,
         };
-        match self.plan(statement).await? {
+        let (has_types, used) = (says_types(&statement), last_parameter(&statement));
+        let (fields, plan) = match self.plan(statement).await? {
             LogicalPlan::Explain(explain) => {
-                let prepare = prepare_in(&explain.plan)?;
-                let plan = Arc::clone(&prepare.input);
-                Ok(Prepare { input: Arc::new(LogicalPlan::Explain(Explain { plan, ..explain })), ..prepare })
+                let Prepare { fields, input: plan, .. } = prepare_in(Arc::unwrap_or_clone(explain.plan))?;
+                (fields, LogicalPlan::Explain(Explain { plan, ..explain }))
             }
             LogicalPlan::Analyze(analyze) => {
-                let prepare = prepare_in(&analyze.input)?;
-                let input = Arc::clone(&prepare.input);
-                Ok(Prepare { input: Arc::new(LogicalPlan::Analyze(Analyze { input, ..analyze })), ..prepare })
+                let Prepare { fields, input, .. } = prepare_in(Arc::unwrap_or_clone(analyze.input))?;
+                (fields, LogicalPlan::Analyze(Analyze { input, ..analyze }))
             }
-            plan => prepare_in(&plan),
-        }
+            plan => {
+                let Prepare { fields, input, .. } = prepare_in(plan)?;
+                (fields, Arc::unwrap_or_clone(input))
+            }
+        };
+        // Without types, DataFusion has those that it has concluded there.
+        let declared = if has_types { fields } else { Vec::new() };
+        let parameters = parameter_fields(&plan, &declared, self.function_parameters.taken(), used)?;
+        Ok(Prepared { plan, parameters, declared })
     }
 }
 
 fn as_prepare(statement: Statement) -> Result<Statement, EngineError> {
     let Statement::Statement(statement) = statement else { return Err(EngineError::internal("no SQL statement")) };
+    if matches!(statement.as_ref(), ast::Statement::Prepare { .. }) {
+        return Ok(Statement::Statement(statement));
+    }
     let name = Ident::with_quote('"', "statement");
     Ok(Statement::Statement(Box::new(ast::Statement::Prepare { name, data_types: Vec::new(), statement })))
 }
 
-fn prepare_in(plan: &LogicalPlan) -> Result<Prepare, EngineError> {
+fn prepare_in(plan: LogicalPlan) -> Result<Prepare, EngineError> {
     match plan {
-        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Ok(prepare.clone()),
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Ok(prepare),
         other => Err(EngineError::internal(format!("{} is no prepared statement", other.display()))),
+    }
+}
+
+/// Whether it is a PREPARE with types for its parameters.
+fn says_types(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
+}
+
+/// The greatest number of a parameter in the text; 0 where there is none.
+fn last_parameter(statement: &Statement) -> usize {
+    match statement {
+        Statement::Statement(statement) => parameter_numbers(statement.as_ref()).last().copied().unwrap_or(0),
+        Statement::Explain(explain) => last_parameter(&explain.statement),
+        _ => 0,
     }
 }
 
@@ -295,24 +335,21 @@ pub(super) fn takes_parameters(statement: &Statement) -> bool {
     )
 }
 
-/// `$1` to the last one, whether or not each of them occurs. `taken` are those of table functions, which are not in the plan.
-pub(super) fn parameter_fields(prepared: &Prepare, taken: &Taken) -> Result<Vec<FieldRef>, EngineError> {
-    let mut known = prepared.input.get_parameter_fields()?;
+/// Those of the plan, and `taken` by table functions, which are in no plan. As many as a text uses or a PREPARE declares need not be in it.
+fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, used: usize) -> Result<Vec<FieldRef>, EngineError> {
+    let mut known = plan.get_parameter_fields()?;
     for (name, field) in taken {
-        known.entry(name.clone()).or_default().get_or_insert_with(|| Arc::clone(field));
+        known.entry(name).or_default().get_or_insert(field);
     }
-    let mut last = 0;
+    let mut last = used.max(declared.len());
     for name in known.keys() {
-        let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
         // SQL was asked before; a plan from elsewhere says any number.
-        let Some(number) = number.filter(|number| (1..=PARAMETERS_MAX).contains(number)) else {
+        let Some(number) = parameter_number(name).filter(|number| (1..=PARAMETERS_MAX).contains(number)) else {
             return Err(EngineError::unsupported(format!("the parameter {name}"), Some("write $1, $2, … or ?")));
         };
         last = last.max(number);
     }
-    // It leaves out those without a type, so that only a list of all says whose type is whose.
-    let declared = if prepared.fields.len() == last { prepared.fields.as_slice() } else { &[] };
-    let stated = stated_types(&prepared.input)?;
+    let stated = stated_types(plan)?;
     let field = |number: usize| {
         let name = format!("${number}");
         match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()).or_else(|| stated.get(&name).cloned()) {

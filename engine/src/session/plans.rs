@@ -1,21 +1,18 @@
 //! What a planned statement does: queries start, settings and prepared statements change the session.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{DdlStatement, EmptyRelation, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, Execute, Expr, LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
-use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast;
 use pmem_store::StoreError;
 
 use super::Session;
-use super::parameters::{filled, parameter_fields};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
-use crate::parameters::Taken;
 use crate::queries::StatementKind;
 use crate::statements::ddl::run_ddl;
 use crate::statements::describe::described;
@@ -40,21 +37,18 @@ impl Session {
                 let reset = sql::reset_variable(reset, ctx.state.config().options(), &self.defaults())?;
                 self.change(ctx, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
             }
-            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-                let name = prepare.name.clone();
-                let prepare = keepable(prepare, ctx.says_types()?, &ctx.function_parameters.taken())?;
-                let prepared = self.change(ctx, PlanStatement::Prepare(prepare)).await?;
-                self.prepared.lock().insert(name, ctx.sql.clone());
-                Ok(prepared)
-            }
-            LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
-                let was_ours = self.prepared.lock().remove(&deallocate.name).is_some();
-                match self.change(ctx, PlanStatement::Deallocate(deallocate)).await {
-                    // It came along from another session and was not planned in this one yet.
-                    Err(_) if was_ours => Ok(ctx.nothing(StatementKind::Set)),
-                    done => done,
+            // What is kept is the text, which each EXECUTE plans anew.
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => match self.prepared.lock().entry(prepare.name) {
+                Entry::Occupied(entry) => Err(wrong_name(entry.key(), "already exists")),
+                Entry::Vacant(entry) => {
+                    entry.insert(ctx.sql.clone());
+                    Ok(ctx.nothing(StatementKind::Set))
                 }
-            }
+            },
+            LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => match self.prepared.lock().remove(&deallocate.name) {
+                Some(_) => Ok(ctx.nothing(StatementKind::Set)),
+                None => Err(wrong_name(&deallocate.name, "does not exist")),
+            },
             LogicalPlan::Statement(PlanStatement::Execute(execute)) => self.execute_prepared(ctx, execute).await.map_err(without_place),
             LogicalPlan::Statement(other) => {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
@@ -85,37 +79,15 @@ impl Session {
         self.prepared.lock().get(name).cloned()
     }
 
+    /// Tables are as of now in an EXECUTE, not as they were when it was prepared.
     async fn execute_prepared(&self, ctx: &StatementContext, execute: Execute) -> Result<QueryOutput, EngineError> {
+        let text = self.prepared_text(&execute.name).ok_or_else(|| wrong_name(&execute.name, "does not exist"))?;
         let values = ctx.constants(&execute.parameters)?;
-        if let Some(plan) = self.prepare_again(ctx, &execute.name, values).await? {
-            return ctx.query(&plan).await;
-        }
-        let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
-        let frame = self.context.execute_logical_plan(execute).await?;
-        ctx.query(frame.logical_plan()).await
-    }
-
-    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values, cast to the types of a PREPARE
-    /// that says them. None where this session has no such text.
-    async fn prepare_again(
-        &self,
-        ctx: &StatementContext,
-        name: &str,
-        values: Vec<ScalarAndMetadata>,
-    ) -> Result<Option<LogicalPlan>, EngineError> {
-        let text = self.prepared_text(name);
-        let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&ctx.state, &text)).transpose()? else {
-            return Ok(None);
+        let Parsed::Statement(statement) = sql::parse(&ctx.state, &text)? else {
+            return Err(EngineError::internal("what was prepared is no PREPARE"));
         };
-        let says_types = says_types(&statement);
         ctx.function_parameters.fill(values.clone());
-        let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = ctx.plan(*statement).await? else { return Ok(None) };
-        let cast = |(at, value): (usize, ScalarAndMetadata)| match prepare.fields.get(at) {
-            Some(field) if says_types => value.cast_storage_to(field.data_type()),
-            _ => Ok(value),
-        };
-        let values = values.into_iter().enumerate().map(cast).collect::<datafusion::common::Result<Vec<_>>>()?;
-        Ok(Some(filled(prepare, values, &ctx.function_parameters.taken())?))
+        ctx.query(&ctx.prepared(*statement).await?.filled(values)?).await
     }
 
     /// A statement that changes the session alone.
@@ -133,11 +105,6 @@ impl Session {
 }
 
 impl StatementContext {
-    /// Whether it is a PREPARE with types for its parameters.
-    fn says_types(&self) -> Result<bool, EngineError> {
-        Ok(matches!(sql::parse(&self.state, &self.sql)?, Parsed::Statement(statement) if says_types(&statement)))
-    }
-
     /// The values of an EXECUTE.
     fn constants(&self, parameters: &[Expr]) -> Result<Vec<ScalarAndMetadata>, EngineError> {
         let context = SimplifyContext::builder()
@@ -161,9 +128,8 @@ impl StatementContext {
     }
 }
 
-fn says_types(statement: &Statement) -> bool {
-    let Statement::Statement(statement) = statement else { return false };
-    matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
+fn wrong_name(name: &str, problem: &str) -> EngineError {
+    EngineError::Sql { message: format!("Prepared statement '{name}' {problem}"), position: None, hint: None }
 }
 
 /// An error of EXECUTE has its position in the text of PREPARE, and that text is not the one that is shown.
@@ -172,17 +138,4 @@ fn without_place(error: EngineError) -> EngineError {
         EngineError::Sql { message, hint, .. } => EngineError::Sql { message, position: None, hint },
         other => other,
     }
-}
-
-/// What is kept is the text, which each EXECUTE plans anew: DataFusion would compare declared types with the parameters that it finds, none
-/// of which is a table function's, and optimize a plan in which types do not agree yet.
-fn keepable(prepare: Prepare, says_types: bool, taken: &Taken) -> Result<Prepare, EngineError> {
-    let (declared, found) = (prepare.fields.len(), parameter_fields(&prepare, taken)?.len());
-    if says_types && declared > found {
-        let message = format!("PREPARE says the types of {declared} parameters, and its statement has {found}");
-        return Err(EngineError::Sql { message, position: None, hint: None });
-    }
-    let schema = Arc::clone(prepare.input.schema());
-    let input = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
-    Ok(Prepare { fields: Vec::new(), input, ..prepare })
 }

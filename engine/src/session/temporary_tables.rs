@@ -1,4 +1,4 @@
-//! The volatile tables of a session.
+//! The temporary tables of a session.
 
 use super::Session;
 

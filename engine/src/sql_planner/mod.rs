@@ -3,6 +3,7 @@
 pub mod error_span;
 pub mod explain_error;
 pub mod key_groups;
+mod ordered_subqueries;
 pub mod plan;
 pub mod temporary_names;
 pub mod views;

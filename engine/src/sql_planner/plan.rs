@@ -17,15 +17,18 @@ use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
+use super::ordered_subqueries::{has_ordered_subquery, with_subqueries_below};
 use super::wildcards::expand_wildcards;
 use crate::catalog;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
+use sql::array_literals::rewrite_arrays;
 use sql::function_clauses::check_clauses;
+use sql::having::{add_aggregates, is_about_having};
 use sql::headers::Headers;
 use sql::insert_source::{put_placeholder, take_source, with_source};
 use sql::insert_width::{is_wrong_width, wrong_width};
-use sql::order_names::order_by_input;
+use sql::order_names::{Mention, order_by_input};
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
@@ -116,6 +119,7 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
     expand_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
+    let is_ordered = !is_insert_of_values(&statement) && has_ordered_subquery(&statement);
     let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
     let plan = |statement| catalog::plan_with_referenced_columns(statement, |statement| with_input_names(state, statement));
     let planned = match (plan(statement).await, untouched) {
@@ -132,7 +136,7 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
         }
         (planned, _) => planned?,
     };
-    with_choice_shapes(planned)
+    with_choice_shapes(if is_ordered { with_subqueries_below(planned)? } else { planned })
 }
 
 async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
@@ -146,11 +150,11 @@ async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Re
         return with_unique_names(state, statement).await;
     }
     let (mut results, mut failed) = (HashSet::new(), None);
-    while let Some((renamed, names)) = order_by_input(&statement, &results) {
+    while let Some((renamed, mentions)) = order_by_input(&statement, &results) {
         match with_unique_names(state, Arc::new(renamed)).await {
             Ok(plan) => return Ok(plan),
-            Err(error) => match missing_column(&error).filter(|name| names.contains(name)) {
-                Some(name) => results.insert(name),
+            Err(error) => match missing_mention(&error, &mentions) {
+                Some(mention) => results.insert(mention),
                 None => {
                     failed = Some(error);
                     break;
@@ -169,15 +173,26 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     if is_insert_of_values(&statement) {
         return state.statement_to_plan(Arc::unwrap_or_clone(statement)).await;
     }
-    let mut error = match state.statement_to_plan(statement.as_ref().clone()).await {
+    let planned = uniquely_named(state, &statement).await;
+    let error = match planned {
+        Err(error) if is_about_having(&error) => error,
+        planned => return planned,
+    };
+    let mut statement = Arc::unwrap_or_clone(statement);
+    add_aggregates(&mut statement)?;
+    uniquely_named(state, &statement).await.map_err(|_| error)
+}
+
+async fn uniquely_named(state: &SessionState, statement: &Statement) -> Result<LogicalPlan> {
+    let mut error = match with_array_calls(state, statement.clone()).await {
         Err(error) if is_about_names(&error) => error,
-        Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, &statement, error).await),
+        Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, statement, error).await),
         result => return result,
     };
     for beside_wildcards in [false, true] {
-        let mut statement = statement.as_ref().clone();
+        let mut statement = statement.clone();
         alias_duplicate_columns(&mut statement, beside_wildcards);
-        match state.statement_to_plan(statement).await {
+        match with_array_calls(state, statement).await {
             Ok(plan) => return Ok(plan),
             // With names of their own the columns show what else is wrong with the statement.
             Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
@@ -185,6 +200,11 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
         }
     }
     Err(error)
+}
+
+async fn with_array_calls(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    rewrite_arrays(&mut statement);
+    state.statement_to_plan(statement).await
 }
 
 /// Whether it has a GROUP BY, or an ORDER BY, which can be of an aggregate.
@@ -227,15 +247,16 @@ fn is_about_names(error: &DataFusionError) -> bool {
     }
 }
 
-/// The name of a column that is not there.
-fn missing_column(error: &DataFusionError) -> Option<String> {
-    match error.find_root() {
-        DataFusionError::SchemaError(error, _) => match error.as_ref() {
-            SchemaError::FieldNotFound { field, .. } => Some(field.name.clone()),
-            _ => None,
-        },
-        _ => None,
+/// Which of the names is that of a column that is not there; all of that name, where the error does not say where it stands.
+fn missing_mention(error: &DataFusionError, mentions: &HashSet<Mention>) -> Option<Mention> {
+    let DataFusionError::SchemaError(root, _) = error.find_root() else { return None };
+    let SchemaError::FieldNotFound { field, .. } = root.as_ref() else { return None };
+    let span = field.spans().first().or_else(|| error.diagnostic()?.span);
+    let missing = (field.name.clone(), span);
+    if mentions.contains(&missing) {
+        return Some(missing);
     }
+    mentions.iter().any(|(name, _)| *name == missing.0).then_some((missing.0, None))
 }
 
 /// These can be long and have no names.

@@ -1,4 +1,4 @@
-//! A name without a schema means the session's volatile table of that name, if there is one: the schema `temp` is put before it.
+//! A name without a schema means the session's temporary table of that name, if there is one: the schema `temp` is put before it.
 //!
 //! Texts of views do not come through here: they mean the same to everybody.
 
@@ -67,7 +67,7 @@ impl TemporaryNames<'_> {
         let Some(table) = self.tables.named(&reference) else { return ControlFlow::Continue(()) };
         if self.is_view {
             let hint = "a view is everybody's, and the table is this session's: name a stored table, with its schema if need be, as main.t";
-            return ControlFlow::Break(EngineError::unsupported(format!("a view of the volatile table \"{}\"", table.name), Some(hint)));
+            return ControlFlow::Break(EngineError::unsupported(format!("a view of the temporary table \"{}\"", table.name), Some(hint)));
         }
         if reference.schema().is_none() {
             name.0.insert(0, ObjectNamePart::Identifier(Ident::new(TEMP)));

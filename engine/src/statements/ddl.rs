@@ -20,7 +20,7 @@ pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineEr
             if name == TEMP {
                 return Err(EngineError::unsupported(
                     "a schema named \"temp\"",
-                    Some("volatile tables are found there; choose another name"),
+                    Some("temporary tables are found there; choose another name"),
                 ));
             }
             if command.if_not_exists && ctx.catalog.snapshot().namespaces()?.contains(&name) {
@@ -105,7 +105,7 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, wa
     let temporary = ctx.catalog.temporary();
     if let Some(table) = temporary.named(name) {
         if wanted == "view" {
-            let message = format!("\"{}\" is a volatile table, not a view", table.name);
+            let message = format!("\"{}\" is a temporary table, not a view", table.name);
             let hint = Some("use DROP TABLE, or name the view with its schema".into());
             return Err(EngineError::Sql { message, position: None, hint });
         }

@@ -15,7 +15,7 @@ use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 
-/// The answer, if the statement is DESCRIBE of a stored or volatile table; of other tables a plan knows all there is.
+/// The answer, if the statement is DESCRIBE of a stored or temporary table; of other tables a plan knows all there is.
 pub fn described_table(ctx: &StatementContext, statement: &Statement) -> Result<Option<RecordBatch>, EngineError> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return Ok(None) };

@@ -69,7 +69,7 @@ struct DeclaredTable {
 
 /// By column, where columns are declared. Nothing else of what a stored table can be held to is taken.
 fn declared_columns(create: &mut ast::CreateTable, given: &TableClauses) -> Result<Vec<DeclaredTable>, EngineError> {
-    let refuse = |what: &str, hint| Err(EngineError::unsupported(format!("{what} of a volatile table"), Some(hint)));
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(format!("{what} of a temporary table"), Some(hint)));
     if !given.key.is_empty() {
         return refuse("ORDER BY", "order the rows in the query, after AS");
     }
@@ -105,7 +105,7 @@ fn own_name(name: &TableReference) -> Result<String, EngineError> {
     match is_own {
         true => Ok(name.table().to_string()),
         false => {
-            let message = format!("a volatile table is in no schema of the store, and so \"{name}\" cannot be one");
+            let message = format!("a temporary table is in no schema of the store, and so \"{name}\" cannot be one");
             Err(EngineError::Sql { message, position: None, hint: Some("name it without a schema".into()) })
         }
     }

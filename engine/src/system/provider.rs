@@ -77,7 +77,7 @@ impl SystemSchema {
         SystemSchema { zone, ..self }
     }
 
-    /// With the volatile tables of who asks.
+    /// With the temporary tables of who asks.
     pub fn with_temporary(self, temporary: Arc<TemporaryTables>) -> SystemSchema {
         SystemSchema { temporary, ..self }
     }

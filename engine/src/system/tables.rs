@@ -1,4 +1,4 @@
-//! `system.tables`: tables and views, and the volatile tables of who asks.
+//! `system.tables`: tables and views, and the temporary tables of who asks.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;

@@ -1,4 +1,4 @@
-//! Volatile tables: rows in memory that belong to one session and end with it.
+//! Temporary tables: rows in memory that belong to one session and end with it.
 //!
 //! - [`tables`] — those of a session by name
 //! - [`rows`] — what one statement has put into a table, and the memory that it takes

@@ -95,7 +95,7 @@ impl Chunk {
     }
 }
 
-/// Rows on their way into a volatile table. Dropped unfinished, it frees what it holds.
+/// Rows on their way into a temporary table. Dropped unfinished, it frees what it holds.
 pub struct ChunkBuilder {
     /// What the rows are held to.
     target: WriteTarget,
@@ -107,7 +107,7 @@ pub struct ChunkBuilder {
 impl ChunkBuilder {
     /// `collector` is that of the query that gives the rows, `pool` the memory that it may take.
     pub fn new(name: &str, schema: SchemaRef, pool: &Arc<dyn MemoryPool>, collector: Arc<ReportCollector>) -> ChunkBuilder {
-        let memory = MemoryConsumer::new(format!("the volatile table \"{name}\"")).register(pool);
+        let memory = MemoryConsumer::new(format!("the temporary table \"{name}\"")).register(pool);
         let chunk = Chunk::new(schema.fields().len(), memory);
         let what = WriteMode::New { replace: false, declared: Declarations::default() };
         let (namespace, table) = (DEFAULT_NAMESPACE.to_string(), name.to_string());
@@ -154,7 +154,7 @@ fn too_large(table: &str, error: DataFusionError) -> EngineError {
     match EngineError::from(error) {
         EngineError::Memory { message } => {
             let instead = format!("store this one, with SELECT … INTO TABLE {table} or CREATE TABLE {table} AS");
-            EngineError::Memory { message: format!("{message}; volatile tables are in memory: {instead}") }
+            EngineError::Memory { message: format!("{message}; temporary tables are in memory: {instead}") }
         }
         error => error,
     }

@@ -1,4 +1,4 @@
-//! Reading a volatile table: its batches as they lie, in pieces of a zone at most.
+//! Reading a temporary table: its batches as they lie, in pieces of a zone at most.
 
 use std::fmt;
 use std::sync::Arc;

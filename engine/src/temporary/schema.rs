@@ -1,4 +1,4 @@
-//! The schema `temp`: the volatile tables of the session that asks.
+//! The schema `temp`: the temporary tables of the session that asks.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl SchemaProvider for TemporarySchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some((table, _)) = split_name(name).filter(|(table, _)| self.tables.get(table).is_some()) {
-            let what = format!("a version of the volatile table \"{table}\", which has none,");
+            let what = format!("a version of the temporary table \"{table}\", which has none,");
             return Err(EngineError::unsupported(what, Some("leave FOR … AS OF out, or name a stored table with its schema")).into());
         }
         match (self.find(name), &self.older) {

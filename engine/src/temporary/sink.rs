@@ -1,4 +1,4 @@
-//! INSERT into a volatile table: all rows of a statement, or none.
+//! INSERT into a temporary table: all rows of a statement, or none.
 
 use std::fmt;
 use std::sync::Arc;

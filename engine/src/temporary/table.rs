@@ -1,4 +1,4 @@
-//! A volatile table as a DataFusion table.
+//! A temporary table as a DataFusion table.
 
 use std::sync::{Arc, OnceLock};
 

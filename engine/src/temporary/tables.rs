@@ -1,4 +1,4 @@
-//! The volatile tables of a session, by name.
+//! The temporary tables of a session, by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct TemporaryTables {
     refused: RwLock<Option<&'static str>>,
 }
 
-/// A volatile table as it is now. It never changes: INSERT puts another one in its place.
+/// A temporary table as it is now. It never changes: INSERT puts another one in its place.
 #[derive(Debug)]
 pub struct TemporaryRows {
     pub name: String,
@@ -67,10 +67,10 @@ impl TemporaryTables {
     /// An error where a table of the name cannot be made.
     pub fn check_new(&self, name: &str, or_replace: bool) -> Result<(), EngineError> {
         if let Some(why) = *self.refused.read() {
-            return Err(StoreError::Refused(format!("the volatile table \"{name}\" would be lost at once: {why}")).into());
+            return Err(StoreError::Refused(format!("the temporary table \"{name}\" would be lost at once: {why}")).into());
         }
         if name.is_empty() {
-            return Err(StoreError::NoName { kind: "volatile table" }.into());
+            return Err(StoreError::NoName { kind: "temporary table" }.into());
         }
         match self.get(name) {
             Some(_) if !or_replace => Err(exists(name)),
@@ -113,7 +113,7 @@ impl TemporaryTables {
 }
 
 fn exists(name: &str) -> EngineError {
-    StoreError::AlreadyExists { kind: "volatile table", name: name.to_string() }.into()
+    StoreError::AlreadyExists { kind: "temporary table", name: name.to_string() }.into()
 }
 
 impl TemporaryRows {

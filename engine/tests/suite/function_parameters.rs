@@ -148,6 +148,15 @@ fn what_is_described_needs_no_value() {
 }
 
 #[test]
+fn a_parameter_of_a_with_that_nothing_reads_is_one_of_the_statement() {
+    let db = db();
+    let sql = "WITH w AS (SELECT $2 AS c) SELECT value FROM range($1)";
+    assert_eq!(described(&db, sql), (vec![DataType::Int64, DataType::Null], vec!["value".to_string()]));
+    assert_eq!(with(&db, sql, &[int(1), text("any")]), ["0"]);
+    refused(&db, sql, &[int(1)], "the statement has 2 parameters and was given 1 values");
+}
+
+#[test]
 fn what_is_prepared_by_name_is_planned_for_each_execution() {
     let db = db();
     db.run("PREPARE few AS SELECT count(*), max(value) FROM generate_series(1, $1) WHERE value <> $2");
@@ -175,8 +184,9 @@ fn what_is_prepared_by_name_is_planned_for_each_execution() {
     let error = db.error("EXECUTE few(3, (SELECT 1))");
     assert_eq!(error.to_string(), "value 2 of EXECUTE is no constant");
     assert!(error.hint().is_some_and(|hint| hint.contains("are constants")), "{error:?}");
-    let error = db.error("PREPARE more(BIGINT, BIGINT) AS SELECT * FROM range($1)").to_string();
-    assert_eq!(error, "PREPARE says the types of 2 parameters, and its statement has 1");
+    db.run("PREPARE more(BIGINT, BIGINT) AS SELECT * FROM range($1)");
+    assert_eq!(db.rows("EXECUTE more(1, 5)"), ["0"]);
+    assert_eq!(db.error("EXECUTE more(1)").to_string(), "the statement has 2 parameters and was given 1 values");
     db.run("DEALLOCATE few");
     assert!(db.error("EXECUTE few(3, 3)").to_string().contains("few"));
 }

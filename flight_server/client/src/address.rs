@@ -1,4 +1,4 @@
-//! Where a server is: `grpc+tls://host:port`.
+//! The address of a server: `grpc+tls://host:port`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use flight_wire::DEFAULT_PORT;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub is_tls: bool,
-    /// Of IPv6 without its brackets.
+    /// An IPv6 address stands here without its brackets.
     pub host: String,
     pub port: u16,
-    /// `user@` before the host.
+    /// The user of `user@host`.
     pub user: Option<String>,
 }
 
-/// None of them repeats what was given: there may be a password in it.
+/// No message repeats the text that was given: it may hold a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
     #[error("expected grpc://HOST[:PORT], or grpc+tls://HOST[:PORT] for a server with TLS")]
@@ -81,7 +81,7 @@ fn split_port(place: &str) -> Result<(&str, Option<&str>), BadAddress> {
 }
 
 impl Address {
-    /// As a URI of HTTP, which gRPC is.
+    /// The address as an HTTP URI, because gRPC runs over HTTP.
     pub(crate) fn http_uri(&self) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.bracketed(), self.port)
@@ -92,7 +92,7 @@ impl Address {
     }
 }
 
-/// Without the user.
+/// The address without the user.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_tls { "grpc+tls" } else { "grpc" };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_says_what_is_expected() {
+    fn an_invalid_address_is_an_error_that_says_what_is_expected() {
         for (text, error) in [
             ("db:31337", "Scheme"),
             ("http://db", "Scheme"),

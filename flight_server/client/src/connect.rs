@@ -17,18 +17,18 @@ use crate::error::{RemoteError, own_certificate, root};
 use crate::link::Link;
 use crate::options::{ConnectOptions, Login, Tls};
 
-/// A host that does not answer at all.
+/// The limit for a host that does not answer at all.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// A connection whose other end is gone without a word is noticed after about their sum.
+/// A connection whose peer has vanished silently is noticed after about the sum of the two.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(30);
 const KEEPALIVE_WAIT: Duration = Duration::from_secs(20);
-/// What may be on its way before it is read: results wait at the server, not here.
+/// The flow-control windows. They are small, so that results wait at the server and not here.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
-/// Of what the server sends; in the 16 KiB that are usual a long result would be very many.
+/// The size of the server's HTTP/2 frames. With the usual 16 KiB, a long result would need very many.
 const FRAME_BYTES: u32 = 256 << 10;
 
-/// Connected, logged in, and with a session of its own.
+/// Connects, logs in and begins a session.
 pub async fn connect(options: &ConnectOptions) -> Result<Link, RemoteError> {
     let mut link = Link::new(channel(options).await?);
     let has_session = match &options.login {
@@ -57,7 +57,7 @@ async fn channel(options: &ConnectOptions) -> Result<Channel, RemoteError> {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES);
     let endpoint = match options.address.is_tls {
-        // Nobody was asked yet: what is wrong here is wrong with what is shown.
+        // The server was not contacted yet, so an error here is about the client certificate.
         true => endpoint.tls_config(tls(&options.tls)?).map_err(|error| match &options.tls.identity {
             Some((certificate, _)) => own_certificate(certificate, root(&error)),
             None => failed(error),
@@ -82,7 +82,7 @@ fn tls(files: &Tls) -> Result<ClientTlsConfig, RemoteError> {
     })
 }
 
-/// A file without what it is to hold would otherwise be an empty list of it.
+/// Without this check, a file that lacks the expected PEM section would be read as an empty list.
 fn pem(path: &Path, what: &str) -> Result<String, RemoteError> {
     let path = PathBuf::from(path);
     match std::fs::read_to_string(&path) {
@@ -92,7 +92,7 @@ fn pem(path: &Path, what: &str) -> Result<String, RemoteError> {
     }
 }
 
-/// By name and password; whether the answer has begun a session as well.
+/// Logs in by name and password. The result says whether the answer has begun a session as well.
 async fn log_in(link: &mut Link, user: &str, password: &str, options: &ConnectOptions) -> Result<bool, RemoteError> {
     let hello = HandshakeRequest { protocol_version: 0, payload: bytes::Bytes::new() };
     let mut request = link.request(futures::stream::iter([hello]));
@@ -106,7 +106,7 @@ async fn log_in(link: &mut Link, user: &str, password: &str, options: &ConnectOp
     Ok(take_cookies(link, &headers))
 }
 
-/// Named by a cookie, or by the token that came before it.
+/// The session is named by a cookie, or by the token that came before it.
 async fn begin_session(link: &mut Link, options: &ConnectOptions) -> Result<(), RemoteError> {
     let nothing = SetSessionOptionsRequest::default().encode_to_vec();
     let (headers, _) = link.act("SetSessionOptions", nothing).await.map_err(|status| RemoteError::of_login(&status, options))?;

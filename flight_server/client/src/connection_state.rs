@@ -1,4 +1,4 @@
-//! The connection of a session. Results on their way hold it too, as they notice a break like any call.
+//! The connection of a session. Results that are being streamed share it, because they notice a break as any call does.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::session_state::SessionState;
 pub struct ConnectionState {
     pub options: ConnectOptions,
     pub link: Mutex<Option<Link>>,
-    /// In the session of that link.
+    /// What the session of that link holds.
     pub session_state: Mutex<SessionState>,
-    /// How long the session was idle that a new one has taken the place of, until somebody is told.
+    /// How long the previous session was idle before a new one replaced it. `None` once the user was told.
     pub renewed: Mutex<Option<Duration>>,
 }
 
 impl ConnectionState {
-    /// What became of a call for a statement, over the link that has this number. After a break nothing is done in a new session as if
-    /// it were the old one before the user was told.
+    /// The error of a failed call for a statement, over the link with this number. After a break, no statement silently runs in a new
+    /// session as if it were the old one: the user is told first.
     pub fn failed(&self, number: u64, status: &Status, sql: &str) -> RemoteError {
         let error = RemoteError::of_call(status, sql, &self.options, &self.session_state.lock());
         // Several calls notice one break, and by the last of them there may be a new session.

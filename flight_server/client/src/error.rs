@@ -1,4 +1,4 @@
-//! What went wrong at the other end or on the way, in the parts that a shell shows.
+//! Errors of the server or the connection, in the parts that a shell shows.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ pub enum RemoteError {
     Protocol { address: String, what: String },
 }
 
-/// What tonic says of a channel that has given up.
+/// The message of tonic for a channel that has given up.
 const NOT_READY: &str = "Service was not ready";
 const RECONNECTS: &str = "the next statement connects again, to a new session: settings and an open transaction are lost";
-/// What a server says of a session that it does not know.
+/// The message of a server that does not know the session.
 const NO_SESSION: &str = "none of the sessions has this handle";
 const NEW_SESSION: &str = "the statement was not run; the next one connects again, to a new session";
 const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --token-file FILE";
@@ -53,7 +53,7 @@ const PERHAPS_REFUSED: &str =
 const CERTIFICATE_ASKED: &str = "the server asks for a certificate: --client-cert FILE --client-key FILE";
 
 impl RemoteError {
-    /// Byte offset in the statement, where the error is at a place of it.
+    /// The byte offset in the statement, if the error has a position.
     pub fn position(&self) -> Option<usize> {
         match self {
             RemoteError::Statement { position, .. } => *position,
@@ -73,7 +73,7 @@ impl RemoteError {
         }
     }
 
-    /// What to do about it where a server is reached for its tables: there is no command line, and locations are written otherwise.
+    /// The hint for a server that is reached for its tables: there is no command line, and locations are written differently.
     pub(crate) fn hint_for_tables(&self) -> Option<&'static str> {
         let hint = match self {
             RemoteError::Unreachable { hint, .. } | RemoteError::NotAdmitted { hint, .. } => (*hint)?,
@@ -95,7 +95,7 @@ impl RemoteError {
         })
     }
 
-    /// Of a call for a statement, in a session that had `session_state`.
+    /// The error of a call for a statement, in a session that had `session_state`.
     pub(crate) fn of_call(status: &Status, sql: &str, options: &ConnectOptions, session_state: &SessionState) -> RemoteError {
         let lost = |reason: String| RemoteError::Lost { address: options.address.to_string(), reason };
         if let Some(cause) = status.source() {
@@ -104,7 +104,7 @@ impl RemoteError {
         if status.code() == Code::Unauthenticated && status.message().starts_with(NO_SESSION) {
             return RemoteError::Ended { idle: session_state.idle(), lost: session_state.lost_state() };
         }
-        // The token is not known any more; or the channel has given up, which tonic says by words alone.
+        // The server no longer knows the token; or the channel has given up, which tonic tells by its message only.
         if status.code() == Code::Unauthenticated || status.message().starts_with(NOT_READY) {
             return lost(status.message().to_string());
         }
@@ -119,7 +119,7 @@ impl RemoteError {
         RemoteError::Statement { message: message.to_string(), hint, position }
     }
 
-    /// Of a call by which a session begins.
+    /// The error of a call that begins a session.
     pub(crate) fn of_login(status: &Status, options: &ConnectOptions) -> RemoteError {
         if let Some(cause) = status.source() {
             return RemoteError::unreachable(root(cause), options);
@@ -131,7 +131,7 @@ impl RemoteError {
                 RemoteError::NotAdmitted { address, reason, hint }
             }
             Code::Unimplemented => RemoteError::Protocol { address, what: reason },
-            // Said by the channel, and not by the server.
+            // These codes come from the channel, not from the server.
             _ if reason.starts_with(NOT_READY) => RemoteError::unreachable(reason, options),
             _ => RemoteError::Unreachable { address, reason, hint: None },
         }
@@ -157,14 +157,14 @@ fn ended_text(idle: Duration, lost: &str) -> String {
     format!("the session was idle for {} and has ended{lost}", time_text(idle))
 }
 
-/// Of what rustls says of a server's certificate in the names of its types, a sentence.
+/// Turns the error of rustls about a server's certificate, which consists of type names, into a sentence.
 fn certificate_message(reason: String) -> String {
     let Some(wrong) = reason.strip_prefix("invalid peer certificate: ") else { return reason };
     let has = |words: &str| wrong.contains(words);
     let what = match () {
         () if has("CaUsedAsEndEntity") => "is one of an authority, and not of a server",
         () if has("UnsupportedCertVersion") => "is of version 1 of X.509, and has to be of version 3",
-        // An authority of the same name may be known, with another kind of key.
+        // An authority of the same name may be trusted, with another kind of key.
         () if has("UnknownIssuer") || has("UnsupportedSignatureAlgorithm") || has("BadSignature") => {
             "is signed by no authority that is known here"
         }
@@ -173,7 +173,7 @@ fn certificate_message(reason: String) -> String {
     format!("the server's certificate {what}")
 }
 
-/// What is wrong with a certificate of one's own, in words.
+/// The error of the client's own certificate, in words.
 pub(crate) fn own_certificate(path: &Path, reason: String) -> RemoteError {
     let reason = match () {
         () if reason.contains("UnsupportedCertVersion") => "it is of version 1 of X.509, and has to be of version 3".to_string(),
@@ -183,7 +183,7 @@ pub(crate) fn own_certificate(path: &Path, reason: String) -> RemoteError {
     RemoteError::OwnCertificate { path: path.to_path_buf(), reason }
 }
 
-/// What may be behind it that nobody was let in, or found.
+/// The probable cause when a server refuses the connection or is not found.
 fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if has(&["CaUsedAsEndEntity"]) {
@@ -193,11 +193,11 @@ fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'s
     } else if has(&["UnsupportedCertVersion"]) {
         Some(OLD_CERTIFICATE)
     } else if has(&["invalid peer certificate"]) {
-        // Its time and its names are said by the reason.
+        // The reason already names its validity period and its names.
         let is_said = has(&["xpired", "NotValid", "not valid"]);
         (!is_said).then_some(UNKNOWN_ISSUER)
     } else if is_tls {
-        // With TLS 1.3 a server looks at the certificate when the client is done, and hangs up: what it says of that may not be read any more.
+        // With TLS 1.3 a server checks the client certificate after the client's handshake has ended, and closes. Its alert may get lost.
         let is_cut =
             has(&["connection closed", "connection error", "reset by peer", "roken pipe"]) || has_identity && has(&["fatal alert"]);
         match has(&["InvalidContentType", "corrupt message"]) {
@@ -205,12 +205,12 @@ fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'s
             false => is_cut.then_some(if has_identity { PERHAPS_REFUSED } else { PERHAPS_CERTIFICATE }),
         }
     } else {
-        // There is somebody, who hangs up or does not speak plain gRPC.
+        // A server is there, but it closes the connection or does not speak plain gRPC.
         has(&["connection closed", "connection error", "reset by peer", "roken pipe"]).then_some(PERHAPS_TLS)
     }
 }
 
-/// The first cause, which says most: those above it say that something failed.
+/// The root cause, which is the most specific: the errors above it only say that something failed.
 pub(crate) fn root(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_reads_tables_of_a_server_is_not_sent_to_the_command_line() {
+    fn hints_for_tables_of_a_server_do_not_name_the_command_line() {
         for hint in [
             NAME_YOURSELF,
             PERHAPS_TLS,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_behind_a_server_that_cannot_be_reached_is_said() {
+    fn an_unreachable_server_has_a_hint_with_the_probable_cause() {
         for (reason, is_tls, hint) in [
             ("connection closed", false, Some(PERHAPS_TLS)),
             ("http2 error: connection error detected: frame with invalid size", false, Some(PERHAPS_TLS)),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_will_not_do_is_spoken_of_in_words() {
+    fn a_bad_certificate_is_explained_in_words() {
         for (wrong, words) in [
             ("UnknownIssuer", "is signed by no authority that is known here"),
             (

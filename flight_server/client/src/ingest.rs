@@ -1,4 +1,4 @@
-//! Rows of this side into a table of the server, in one commit.
+//! Sends rows of the client into a table of the server, in one commit.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::session::RemoteSession;
 
 #[derive(Debug)]
 pub enum IngestError<E> {
-    /// The rows themselves broke off. The server has taken none of them.
+    /// The client's stream of rows failed. The server has kept none of them.
     Rows(E),
     Remote(RemoteError),
 }
 
 impl RemoteSession {
-    /// All of the rows, or none if the stream of them fails; how many there were.
+    /// Sends all of the rows, or none if their stream fails. Returns their number.
     pub async fn ingest<E: Send + 'static>(
         &self,
         target: IngestTarget,
@@ -75,7 +75,7 @@ impl RemoteSession {
     }
 }
 
-/// A stream that ends in good order is whole to the server. So this one never ends after an error: it says so, and the
+/// The server takes a stream that ends normally as complete. So this one never ends after an error: it reports it, and the
 /// call is dropped instead.
 fn unterminated_stream(
     messages: impl Stream<Item = Result<FlightData, FlightError>> + Send + Unpin + 'static,
@@ -86,7 +86,7 @@ fn unterminated_stream(
             None => None,
             Some(Ok(message)) => Some((message, (messages, broken))),
             Some(Err(error)) => {
-                // Nobody listens where the call has ended by itself.
+                // The receiver is gone if the call has already ended.
                 let _ = broken.send(error);
                 pending().await
             }

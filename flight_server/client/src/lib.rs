@@ -1,13 +1,13 @@
-//! The other end: a session on a server, for programs of ours that show what comes of SQL.
+//! The client: a session on a server, for the shell and for nodes.
 //!
-//! - [`address`] — where the server is; [`options`] how it is reached, and who one is there
-//! - [`connect`] — the channel, the login, the session; [`link`] the calls that are made over it
-//! - [`session`] — statements, and connecting again after a break; [`connection_state`] what notices one, [`session_state`] what is lost by it
-//! - [`output`] — the result of a statement as it comes
-//! - [`ingest`] — rows into a table there; [`plans`] — Substrait, in both directions
-//! - [`listing`] — what there is on the server
+//! - [`address`] — the address of the server; [`options`] how to connect, and as which user
+//! - [`connect`] — the channel, the login and the session; [`link`] the calls over it
+//! - [`session`] — statements, and reconnecting after a break; [`connection_state`] notices a break, [`session_state`] knows what it loses
+//! - [`output`] — the result of a statement, as a stream
+//! - [`ingest`] — rows into a table of the server; [`plans`] — Substrait, in both directions
+//! - [`listing`] — the tables, columns and functions of the server
 //! - [`node`] — a server as a node that runs parts of plans and hands out tables; [`network`] all of them, by [`location`]
-//! - [`error`] — what went wrong, in the parts that a shell shows
+//! - [`error`] — errors, in the parts that a shell shows
 
 mod address;
 mod connect;

@@ -1,4 +1,4 @@
-//! The calls over a channel, each with the headers that say who calls.
+//! The calls over a channel, each with the headers that identify the caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ static LINKS_MADE: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone)]
 pub struct Link {
     pub flight: FlightServiceClient<Channel>,
-    /// The same of its clones, and of no other link.
+    /// The number of this link. Its clones have the same one, and no other link has it.
     pub number: u64,
     headers: MetadataMap,
 }
@@ -55,7 +55,7 @@ impl Link {
         Ok(self.flight.do_get(request).await?.into_inner())
     }
 
-    /// The headers of the answer, and what it holds.
+    /// The headers and the messages of the answer.
     pub async fn act(&mut self, name: &str, body: impl Into<Bytes>) -> Result<(MetadataMap, Vec<Bytes>), Status> {
         let request = self.request(Action::new(name, body));
         let (headers, answers, _) = Response::into_parts(self.flight.do_action(request).await?);

@@ -1,5 +1,5 @@
-//! What there is on the server, asked in SQL: in an open transaction as it is there. None of the statements can fail for
-//! what is not there, which would end that transaction.
+//! The objects of the server, queried in SQL and thus as an open transaction sees them. No query here fails because something does
+//! not exist: that would end the transaction.
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -26,7 +26,7 @@ impl RemoteSession {
         .await
     }
 
-    /// Without those that only tell about others.
+    /// Without the system tables.
     pub async fn schema_names(&self) -> Result<Vec<String>, RemoteError> {
         self.names(
             "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'system') ORDER BY 1",
@@ -34,12 +34,12 @@ impl RemoteSession {
         .await
     }
 
-    /// By name, each once.
+    /// Sorted by name, without duplicates.
     pub async fn function_names(&self) -> Result<Vec<String>, RemoteError> {
         self.names("SELECT DISTINCT routine_name FROM information_schema.routines WHERE function_type <> 'TABLE' ORDER BY 1").await
     }
 
-    /// The columns of a table, `schema.name` or one of the schema main; empty where there is none.
+    /// The columns of a table, `schema.name` or one of the schema main; empty if there is no such table.
     pub async fn column_names(&self, table: &str) -> Result<Vec<String>, RemoteError> {
         let (schema, name) = table.split_once('.').unwrap_or(("main", table));
         let (schema, name) = (text(schema), text(name));
@@ -49,7 +49,7 @@ impl RemoteSession {
         .await
     }
 
-    /// The columns of a table as its rows are; None where there is none.
+    /// The Arrow schema of a table; `None` if there is no such table.
     pub async fn table_schema(&self, schema: &str, name: &str) -> Result<Option<SchemaRef>, RemoteError> {
         let is_it = |table: &TableListing| table.schema == schema && table.name == name;
         if !self.tables().await?.iter().any(is_it) {
@@ -93,7 +93,7 @@ impl RemoteSession {
     }
 }
 
-/// A literal of SQL.
+/// An SQL literal.
 fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }

@@ -1,4 +1,4 @@
-//! Where a table of a server is: `quiver://host:port/schema.table`.
+//! The location of a table of a server: `quiver://host:port/schema.table`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub struct Location {
     pub table: String,
 }
 
-/// None of them repeats what was given: there may be a password in it.
+/// No message repeats the text that was given: it may hold a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLocation {
     #[error("expected quiver://HOST[:PORT]/[SCHEMA.]TABLE, or quiver+tls:// for a server with TLS")]
@@ -39,7 +39,7 @@ impl FromStr for Location {
             "quiver+tls" => "grpc+tls",
             _ => return Err(BadLocation::Scheme),
         };
-        // A user may be named before the host, and no password, which may have any sign in it.
+        // A user may stand before the host, but not a password, which could hold any character.
         let (authority, path) = rest.split_once('/').ok_or(BadLocation::Table)?;
         let address = format!("{scheme}://{authority}").parse::<Address>().map_err(|error| match error {
             BadAddress::Password => BadLocation::Password,
@@ -59,12 +59,12 @@ impl FromStr for Location {
     }
 }
 
-/// None where it is no UTF-8, or a `%` has no two digits.
+/// `None` if the text is not UTF-8, or if a `%` is not followed by two digits.
 fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        // A number might have a sign as well.
+        // `from_str_radix` would accept a sign as well.
         let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
         bytes.extend_from_slice(part.get(2..)?.as_bytes());
@@ -72,7 +72,7 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Of a server, as nodes are called: without the user.
+/// The address of the server without the user, which is the name of the node.
 pub fn node_name(address: &Address) -> String {
     address.to_string().replacen("grpc", "quiver", 1)
 }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_of_a_table_says_what_is_expected() {
+    fn an_invalid_location_is_an_error_that_says_what_is_expected() {
         for (text, error) in [
             ("db/t", "Scheme"),
             ("grpc://db/t", "Scheme"),

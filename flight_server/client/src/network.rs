@@ -1,4 +1,4 @@
-//! The nodes that an engine of this process reaches, and who one is there.
+//! The nodes that an engine of this process can reach, and the credentials for them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,24 +17,24 @@ use crate::location::{Location, node_name};
 use crate::node::FlightNode;
 use crate::options::{ConnectOptions, Login, Tls};
 
-/// Who one is at nodes. What is secret is told to whichever node a table names, so a user has to be named for it: here, or before the
-/// host of a table.
+/// The credentials for nodes. Secrets are sent to whichever node a table names, so they need a user that is named: here, or before the
+/// host in the location of the table.
 #[derive(Clone, Default)]
 pub struct Credentials {
     pub user: Option<String>,
     pub password: Option<String>,
-    /// Has the password in its first line, and nobody else may read it.
+    /// A file with the password in its first line, which no other user may read.
     pub password_file: Option<PathBuf>,
-    /// A bearer token, for nodes where no user is named.
+    /// A bearer token, for nodes without a user name.
     pub token: Option<String>,
-    /// For nodes with TLS.
+    /// Used for nodes with TLS.
     pub tls: Tls,
 }
 
-/// A password is a line; what is longer is another file.
+/// A password is one line; a longer file is not a password file.
 const SECRET_BYTES_MAX: u64 = 64 << 10;
 
-/// Without what is secret.
+/// Without the secrets.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("user", &self.user).field("tls", &self.tls).finish_non_exhaustive()
@@ -42,7 +42,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Of `QUIVER_USER`, `QUIVER_PASSWORD`, `QUIVER_PASSWORD_FILE`, `QUIVER_TOKEN`, `QUIVER_TLS_CA`, `QUIVER_CLIENT_CERT` and
+    /// Reads `QUIVER_USER`, `QUIVER_PASSWORD`, `QUIVER_PASSWORD_FILE`, `QUIVER_TOKEN`, `QUIVER_TLS_CA`, `QUIVER_CLIENT_CERT` and
     /// `QUIVER_CLIENT_KEY`.
     pub fn of_environment() -> Credentials {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -81,7 +81,7 @@ impl Credentials {
     }
 }
 
-/// Of a file that nobody else may read.
+/// The first line of a file, which no other user may read.
 fn first_line(path: &Path) -> Result<String, std::io::Error> {
     let file = File::open(path)?;
     if file.metadata()?.mode() & 0o077 != 0 {
@@ -93,11 +93,11 @@ fn first_line(path: &Path) -> Result<String, std::io::Error> {
     line.map(str::to_string).ok_or_else(|| std::io::Error::other("its first line is empty"))
 }
 
-/// Each node once, for as long as this lives.
+/// Holds each node once, as long as this value lives.
 #[derive(Debug)]
 pub struct FlightNodes {
     credentials: Credentials,
-    /// By what they are called, and the user.
+    /// Keyed by the node's name and the user.
     nodes: Mutex<HashMap<(String, Option<String>), Arc<dyn Node>>>,
 }
 
@@ -125,7 +125,7 @@ impl Network for FlightNodes {
     }
 }
 
-/// The way to tables of other nodes for an engine of this process.
+/// Gives an engine of this process access to tables of other nodes.
 pub fn remote_tables(credentials: Credentials) -> Arc<dyn RemoteTables> {
     substrait_plans::pushdown::remote_tables(Arc::new(FlightNodes::new(credentials)))
 }

@@ -1,4 +1,4 @@
-//! A server as a node: it runs parts of plans that are made elsewhere, and hands out tables.
+//! A server as a node: it runs parts of another engine's plans, and serves its tables.
 
 use std::fmt;
 use std::future::{Future, poll_fn, ready};
@@ -27,7 +27,7 @@ use crate::options::ConnectOptions;
 use crate::output::{UNPACKED_BYTES_MAX, plain};
 use crate::session::RemoteSession;
 
-/// Connected when it is first asked for something, and again after a break.
+/// Connects with the first request, and reconnects after a break.
 pub struct FlightNode {
     name: String,
     options: ConnectOptions,
@@ -50,7 +50,7 @@ impl FlightNode {
         self.session.get_or_try_init(connect).await.map_err(|error| failed(&self.name, error))
     }
 
-    /// What `call` asks, which only reads, and so is asked once more of a new session where the old one is gone.
+    /// Runs `call`, which only reads. So it is repeated once in a new session if the old one is gone.
     async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, NodeSession), NodeError>
     where
         F: Future<Output = Result<T, Status>> + Send,
@@ -94,7 +94,7 @@ impl Node for FlightNode {
     }
 
     async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError> {
-        // All of its rows: of a range nobody makes parts, with a lease on the table, that nobody will fetch.
+        // A range of rows, even if it covers all: for a whole table the server would take a lease and offer parts, which are not fetched.
         let command = TableCommand { rows: Some((0, u64::MAX)), ..table(namespace, name) };
         let descriptor = FlightDescriptor::new_cmd(command.to_json());
         let ask = |mut link: Link| {
@@ -108,7 +108,7 @@ impl Node for FlightNode {
         Ok(NodeTable { schema: Arc::new(plain(&schema.ok_or_else(unlike)?)), rows })
     }
 
-    /// In one call: a plan is its own ticket.
+    /// One call suffices: a plan is its own ticket.
     async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError> {
         let plan = SubstraitPlan { plan: plan.into(), version: String::new() };
         let command = CommandStatementSubstraitPlan { plan: Some(plan), transaction_id: None };
@@ -124,7 +124,7 @@ fn table(namespace: &str, name: &str) -> TableCommand {
     TableCommand { schema: namespace.to_string(), table: name.to_string(), columns: None, rows: None, version: None, lease: None }
 }
 
-/// The session and the link that something was asked over.
+/// The session and the link of a request.
 struct NodeSession {
     shared: Arc<ConnectionState>,
     number: u64,
@@ -143,7 +143,7 @@ fn failed(node: &str, error: RemoteError) -> NodeError {
     match error {
         RemoteError::Statement { message, hint, .. } => NodeError::Refused { node, message, hint },
         RemoteError::Protocol { what, .. } => NodeError::Unlike { node, what },
-        // What it says of settings and transactions is about sessions that have such.
+        // Its words about settings and transactions do not apply: sessions of a node have none.
         error @ RemoteError::Ended { .. } => NodeError::Unreachable { node, reason: error.to_string(), hint: None },
         RemoteError::Lost { reason, .. } => NodeError::Unreachable { node, reason, hint: None },
         RemoteError::Unreachable { reason, .. } => NodeError::Unreachable { node, reason, hint },
@@ -156,7 +156,7 @@ fn failed(node: &str, error: RemoteError) -> NodeError {
     }
 }
 
-/// Counts messages before they are taken apart, and takes the report out, which comes in one of its own.
+/// Counts messages before they are decoded, and removes the report, which is a message of its own.
 fn decoder(messages: Streaming<FlightData>, report: &Arc<NodeReport>) -> FlightDataDecoder {
     let report = Arc::clone(report);
     let checked = messages.try_filter_map(move |message| {
@@ -173,7 +173,7 @@ fn decoder(messages: Streaming<FlightData>, report: &Arc<NodeReport>) -> FlightD
     FlightDataDecoder::new(checked.map_err(FlightError::from))
 }
 
-/// Messages on their way.
+/// The stream of messages.
 struct NodeStream {
     decoder: Option<FlightDataDecoder>,
     over: NodeSession,

@@ -1,4 +1,4 @@
-//! How a server is reached, and who one is there.
+//! How to connect to a server, and as which user.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,28 +12,28 @@ pub struct ConnectOptions {
     pub login: Login,
 }
 
-/// Files in PEM.
+/// PEM files.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
-    /// Certificates that the server's is signed by; those of the system if not given.
+    /// The authorities of the server's certificate; those of the system if not given.
     pub ca: Option<PathBuf>,
-    /// Certificate and key of the client, where the server asks for them.
+    /// Certificate and key of the client, if the server asks for them.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 #[derive(Clone)]
 pub enum Login {
-    /// As nobody, or as whom the client's certificate names.
+    /// No login: the caller is the user of the client certificate, or anonymous.
     Nobody,
     Password {
         user: String,
         password: String,
     },
-    /// A bearer token that the server has given out before.
+    /// A bearer token that the server has issued.
     Token(String),
 }
 
-/// Without what is secret.
+/// Without the secrets.
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The result of a statement as it comes, read no faster than it is used.
+//! The result of a statement as a stream, which is read no faster than its user consumes it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::connection_state::ConnectionState;
 use crate::error::RemoteError;
 use crate::link::Link;
 
-/// Of a message that is unpacked; what is asked for is not packed.
+/// The limit for a decompressed message. The client asks for no compression.
 pub(crate) const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 
 pub struct RemoteOutput {
     shared: Arc<ConnectionState>,
-    /// Of the link that it comes over.
+    /// The number of the link that the result comes over.
     number: u64,
     sql: String,
     schema: SchemaRef,
     kind: StatementKind,
     rows: Rows,
     report: QueryReport,
-    /// Until the report comes: what has arrived.
+    /// Until the report comes, this counts the rows that have arrived.
     rows_received: u64,
     bytes_received: u64,
     is_reported: bool,
 }
 
 enum Rows {
-    /// From the server; None after the end.
+    /// The stream of the server; `None` after its end.
     Coming(Option<FlightDataDecoder>),
-    /// Of a write: how many there were, as the engine tells it.
+    /// The number of rows of a write, as the engine's one-row result.
     Counted(Option<RecordBatch>),
 }
 
@@ -76,7 +76,7 @@ impl RemoteOutput {
         self.kind
     }
 
-    /// Complete once the stream has ended; before, only what has arrived is known.
+    /// Complete once the stream has ended. Before that, it only counts what has arrived.
     pub fn report(&self) -> QueryReport {
         match self.is_reported {
             true => self.report.clone(),
@@ -92,7 +92,7 @@ impl RemoteOutput {
         Ok(batches)
     }
 
-    /// None for the batch without rows that only carries the report.
+    /// `None` for the batch without rows that only carries the report.
     fn taken(&mut self, batch: RecordBatch, metadata: &[u8]) -> Option<Result<RecordBatch, RemoteError>> {
         if let Some((report, _)) = report_of_json(metadata) {
             self.report = if self.is_reported { sum(&self.report, &report) } else { report };
@@ -145,7 +145,7 @@ impl Stream for RemoteOutput {
     }
 }
 
-/// The messages of all tickets, one after the other: a ticket is asked for when the one before it has ended.
+/// The messages of all tickets, one ticket after the other: a ticket is fetched when the previous one has ended.
 fn decoder(link: Link, tickets: Vec<Ticket>) -> FlightDataDecoder {
     let streams = futures::stream::iter(tickets).then(move |ticket| link.clone().get(ticket));
     let messages = streams.try_flatten().and_then(|message| async {
@@ -157,7 +157,7 @@ fn decoder(link: Link, tickets: Vec<Ticket>) -> FlightDataDecoder {
     FlightDataDecoder::new(messages.map_err(FlightError::from))
 }
 
-/// Without what Flight SQL says of columns: it was not in the result.
+/// Removes the metadata that Flight SQL adds to columns: it was not in the result.
 pub(crate) fn plain(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata().clone();
@@ -172,7 +172,7 @@ fn counted(rows: u64) -> Option<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(UInt64Array::from(vec![rows]))]).ok()
 }
 
-/// Of parts of one result.
+/// Adds up the reports of the parts of one result.
 fn sum(one: &QueryReport, other: &QueryReport) -> QueryReport {
     QueryReport {
         elapsed_ms: one.elapsed_ms + other.elapsed_ms,

@@ -1,4 +1,4 @@
-//! Plans of Substrait: run on the server, and made by it.
+//! Substrait plans: the server runs them, and makes them.
 
 use arrow_flight::sql::{CommandStatementSubstraitPlan, SubstraitPlan};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use crate::output::RemoteOutput;
 use crate::session::RemoteSession;
 
 impl RemoteSession {
-    /// As [`RemoteSession::execute`], of a serialized `substrait.Plan`.
+    /// Like [`RemoteSession::execute`], for a serialized `substrait.Plan`.
     pub async fn run_plan(&self, plan: impl Into<Bytes>, binding: &Binding) -> Result<RemoteOutput, RemoteError> {
         let header = binding_header(binding);
         let plan = SubstraitPlan { plan: plan.into(), version: String::new() };
@@ -19,7 +19,7 @@ impl RemoteSession {
         let asked = self.ask("", |mut link| {
             let command = command.clone();
             if let Some(header) = &header {
-                // Of this call: the session keeps its own.
+                // The transaction of this call. The session keeps its own.
                 link.set_header(PLAN_BINDING, header.clone());
             }
             async move { link.info(command).await }.boxed()
@@ -28,7 +28,7 @@ impl RemoteSession {
         RemoteOutput::begin(&self.shared, link, info, "")
     }
 
-    /// The plan of a query, as the server makes it.
+    /// The server's plan of a query.
     pub async fn plan_of(&self, sql: &str) -> Result<Bytes, RemoteError> {
         let query = serde_json::json!({ "sql": sql }).to_string();
         let asked = self.ask(sql, |mut link| {

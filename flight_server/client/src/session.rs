@@ -21,9 +21,9 @@ use crate::session_state::{SessionState, time_text};
 
 pub struct RemoteSession {
     pub(crate) shared: Arc<ConnectionState>,
-    /// One connects, the others wait for it.
+    /// One call reconnects, and the others wait for it.
     connecting: tokio::sync::Mutex<()>,
-    /// The server is of a version that cannot say how far a statement is.
+    /// The server is too old to report progress.
     tells_no_progress: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ impl RemoteSession {
         &self.shared.options
     }
 
-    /// Begins one statement: a query is planned, and runs while its output is polled; anything else has run when this
+    /// Starts one statement: a query is planned, and runs while its output is polled; any other statement has run when this
     /// returns. Dropping this, or the output, cancels it on the server.
     pub async fn execute(&self, sql: &str) -> Result<RemoteOutput, RemoteError> {
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
@@ -53,8 +53,8 @@ impl RemoteSession {
         RemoteOutput::begin(&self.shared, link, info, sql)
     }
 
-    /// What `call` asks of the session. A server ends one that is idle for long, and what comes next is asked of a new one, unless
-    /// something was lost with the old one: the server has not begun with what it refuses for that.
+    /// Runs `call` in the session. If the server has ended the session because it was idle, the call is repeated in a new one, unless
+    /// the old one had state that is lost. This is safe because the server refuses such a call before it begins.
     pub(crate) async fn ask<'a, T>(
         &'a self,
         sql: &str,
@@ -80,14 +80,14 @@ impl RemoteSession {
         }
     }
 
-    /// What is to be told once where a new session has taken the place of one that the server had ended.
+    /// A notice for the user, given once, that a new session has replaced one that the server had ended.
     pub fn take_notice(&self) -> Option<String> {
         let idle = self.shared.renewed.lock().take()?;
         Some(format!("the session was idle for {} and had ended; this is a new one, and nothing was lost", time_text(idle)))
     }
 
-    /// How far the statement is that was begun last and has not ended; None where the server does not say. It makes no
-    /// connection, and that it fails is no news: the statement itself will tell.
+    /// The progress of the last statement, if it still runs; `None` if the server does not report it. It makes no
+    /// connection, and it ignores failures: the statement itself will report them.
     pub async fn progress(&self) -> Option<QueryReport> {
         if self.tells_no_progress.load(Ordering::Relaxed) {
             return None;
@@ -102,7 +102,7 @@ impl RemoteSession {
         }
     }
 
-    /// Of a session that is there, or of a new one after a break.
+    /// The link of the current session, or of a new one after a break.
     pub(crate) async fn link(&self) -> Result<Link, RemoteError> {
         let _turn = self.connecting.lock().await;
         let known = self.shared.link.lock().clone();
@@ -121,11 +121,11 @@ impl RemoteSession {
         self.shared.link.lock().is_some()
     }
 
-    /// The server would keep the session for half an hour.
+    /// Ends the session. The server would otherwise keep it for half an hour.
     pub async fn close(&self) {
         let link = self.shared.link.lock().take();
         if let Some(mut link) = link {
-            // Where that fails, the session is forgotten for being idle.
+            // If that fails, the server ends the idle session later.
             let _ = link.act("CloseSession", Vec::new()).await;
         }
     }

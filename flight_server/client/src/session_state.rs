@@ -1,4 +1,4 @@
-//! What a session has that a new one would not have, as far as its statements say.
+//! The state of a session that a new one would lack, as far as its statements show.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ impl SessionState {
         self.used.elapsed()
     }
 
-    /// A statement was run. What might leave something is taken to have left it.
+    /// Records a statement. One that might leave state in the session counts as having left it.
     pub fn record_statement(&mut self, sql: &str) {
         let has_word = |words: &[&str]| words_of(sql).any(|word| words.iter().any(|known| word.eq_ignore_ascii_case(known)));
         let first = words_of(without_comments(sql)).next().unwrap_or_default().to_ascii_uppercase();
@@ -42,12 +42,12 @@ impl SessionState {
         self.has_temporary |= has_word(&["VOLATILE", "TEMP", "TEMPORARY"]);
     }
 
-    /// What goes with the session, in words; empty where nothing does.
+    /// The state that is lost with the session, in words; empty if there is none.
     pub fn lost_state(&self) -> String {
         let all = [
             (self.has_settings, "what was SET"),
             (self.has_prepared, "prepared statements"),
-            (self.has_temporary, "volatile tables"),
+            (self.has_temporary, "temporary tables"),
             (self.is_in_transaction, "the open transaction"),
         ];
         let lost: Vec<&str> = all.into_iter().filter(|(is_held, _)| *is_held).map(|(_, what)| what).collect();
@@ -55,12 +55,12 @@ impl SessionState {
     }
 }
 
-/// The words of a text, also those in quotes and comments.
+/// The words of a text, including those in quotes and comments.
 fn words_of(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
 }
 
-/// From the first word on that is in no comment.
+/// The text from the first word outside of comments.
 fn without_comments(sql: &str) -> &str {
     let mut rest = sql.trim_start();
     loop {
@@ -74,7 +74,7 @@ fn without_comments(sql: &str) -> &str {
     }
 }
 
-/// They stand in each other.
+/// Block comments nest.
 fn after_comment(sql: &str) -> &str {
     let (mut depth, mut rest) = (0, sql);
     while let Some(at) = rest.find(['/', '*']) {
@@ -91,7 +91,7 @@ fn after_comment(sql: &str) -> &str {
     ""
 }
 
-/// As people say it.
+/// A duration in readable form.
 pub fn time_text(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_or_writes_tables_leaves_nothing_in_the_session() {
+    fn statements_that_only_read_or_write_tables_leave_no_state_in_the_session() {
         let plain = [
             "SELECT 1",
             "INSERT INTO t VALUES (1)",
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_session_would_lack_is_named() {
+    fn the_state_that_a_new_session_would_lack_is_named() {
         assert_eq!(lost(&["set threads = 2"]), "what was SET");
         assert_eq!(lost(&["/* a /* b */ c */ -- d\n SET threads = 2"]), "what was SET");
-        assert_eq!(lost(&["SELECT '--' AS a INTO VOLATILE c"]), "volatile tables");
+        assert_eq!(lost(&["SELECT '--' AS a INTO VOLATILE c"]), "temporary tables");
         assert_eq!(lost(&["PREPARE p AS SELECT 1", "BEGIN"]), "prepared statements, the open transaction");
-        assert_eq!(lost(&["SELECT 1 AS a INTO VOLATILE c"]), "volatile tables");
-        assert_eq!(lost(&["CREATE TEMP TABLE c (a INT)"]), "volatile tables");
+        assert_eq!(lost(&["SELECT 1 AS a INTO VOLATILE c"]), "temporary tables");
+        assert_eq!(lost(&["CREATE TEMP TABLE c (a INT)"]), "temporary tables");
         assert_eq!(lost(&["START TRANSACTION", "ROLLBACK TO SAVEPOINT a"]), "the open transaction");
         for end in ["COMMIT", "rollback", "END;"] {
             assert_eq!(lost(&["BEGIN", "SELECT 1", end]), "", "{end}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_in_their_unit() {
+    fn durations_are_written_in_a_fitting_unit() {
         let text = |seconds| time_text(Duration::from_secs(seconds));
         assert_eq!([text(7), text(1_800), text(90_000)], ["7 s", "30 min", "25 h"]);
     }

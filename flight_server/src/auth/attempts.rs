@@ -1,7 +1,7 @@
-//! How often a password may be wrong. After a few in a row the next one has to wait, each time for longer; what
-//! waits is not even looked at, so that guessing costs the guesser and not the server.
+//! Throttling of wrong passwords. After a few in a row the next attempt has to wait, each time for longer. An attempt that
+//! waits is not even verified, so that guessing costs the attacker and not the server.
 //!
-//! **Invariant:** the table is bounded whatever names and addresses come.
+//! **Invariant:** the table is bounded, whatever names and addresses clients send.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Wrong passwords for one user, from anywhere, before the next has to wait.
+/// Wrong passwords for one user, from any address, before the next has to wait.
 const FREE_PER_USER: u32 = 5;
-/// From one address, for any user: many people may sit behind one.
+/// Wrong passwords from one address, for any user. It is larger, because many people may share an address.
 const FREE_PER_PEER: u32 = 20;
 const WAIT_FIRST: Duration = Duration::from_secs(1);
-/// Also how long somebody can be kept from logging in by another who guesses at his password. Tokens go on working.
+/// The longest wait. It also bounds how long an attacker who guesses can keep the user from logging in. Tokens still work.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// After so long without a wrong one, all is forgotten.
+/// After this long without a wrong password, the failures are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 const ENTRIES_MAX: usize = 10_000;
 
@@ -31,11 +31,11 @@ pub struct Attempts {
 struct Failures {
     count: u32,
     last: Instant,
-    /// No other attempt before.
+    /// No attempt is accepted before this time.
     until: Instant,
 }
 
-/// Whose password, and from where.
+/// The user whose password is tried, and the address of the client.
 #[derive(Clone, Copy)]
 pub struct Attempt<'a> {
     pub user: &'a str,
@@ -43,7 +43,7 @@ pub struct Attempt<'a> {
 }
 
 impl Attempts {
-    /// How long to wait before another one is looked at; none if it may be now.
+    /// How long to wait before the next attempt is verified; `None` if there is no wait.
     pub fn wait(&self, attempt: Attempt<'_>) -> Option<Duration> {
         self.wait_at(attempt, Instant::now())
     }
@@ -52,7 +52,7 @@ impl Attempts {
         self.failed_at(attempt, Instant::now());
     }
 
-    /// The right password: what came before counts no more against the user. The address still answers for others.
+    /// A correct password clears the failures of the user, but not those of the address, which may have guessed at others.
     pub fn succeeded(&self, attempt: Attempt<'_>) {
         self.failures.lock().remove(&self.key(("user", attempt.user)));
     }
@@ -76,7 +76,7 @@ impl Attempts {
         }
     }
 
-    /// With how many wrong ones each may have for nothing.
+    /// The keys of an attempt, each with the number of failures that are free.
     fn keys(&self, attempt: Attempt<'_>) -> [(u64, u32); 2] {
         [(self.key(("user", attempt.user)), FREE_PER_USER), (self.key(("peer", attempt.peer)), FREE_PER_PEER)]
     }

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_without_a_name_is_nobody() {
+    fn a_certificate_without_a_name_has_no_user() {
         assert_eq!(named(&[]).unwrap_err().code(), tonic::Code::Unauthenticated);
         assert_eq!(common_name(b"garbage").unwrap_err().code(), tonic::Code::Unauthenticated);
     }

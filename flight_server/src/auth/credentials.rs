@@ -12,7 +12,7 @@ use tonic::{Request, Status};
 use super::certificate::common_name;
 use crate::transport::Peer;
 
-/// Some clients leave out the padding.
+/// The padding is optional, because some clients leave it out.
 const BASIC: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
@@ -25,9 +25,9 @@ pub enum Secret {
 pub struct Credentials {
     pub secret: Secret,
     pub peer: Option<SocketAddr>,
-    /// Closes the connection.
+    /// Cancelling it closes the connection.
     pub cut: Option<CancellationToken>,
-    /// The other end of the connection.
+    /// The address of the client.
     shown: Option<Peer>,
 }
 
@@ -39,7 +39,7 @@ impl Credentials {
         Ok(Credentials { secret, peer, cut, shown })
     }
 
-    /// The user that the client's certificate names, if it has shown one.
+    /// The user of the client certificate, if there is one.
     pub fn certificate_user(&self) -> Option<Result<String, Status>> {
         let own = self.shown.as_ref()?.certificates.as_ref()?.first()?;
         Some(common_name(own))

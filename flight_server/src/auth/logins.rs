@@ -23,7 +23,7 @@ pub struct Logins {
     attempts: Attempts,
     remembered: PasswordCache,
     hashing: Arc<Semaphore>,
-    /// Stays set when the last user goes: nobody gets in without a name because of that.
+    /// Stays set when the last user is dropped, so that this does not open the server to everybody.
     had_users: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ fn needed() -> Status {
     Status::unauthenticated("this server has users: log in with a name and a password, or send a token")
 }
 
-/// Of a name from outside, in a log line.
+/// The limit for a name from outside in a log line.
 const NAME_CHARS_MAX: usize = 100;
 
 impl Logins {
@@ -53,7 +53,7 @@ impl Logins {
         Logins { engine: engine.clone(), options, key, attempts, remembered: PasswordCache::new(), hashing, had_users }
     }
 
-    /// Whether this server asks who calls.
+    /// Whether this server requires a login.
     pub fn are_needed(&self) -> bool {
         if self.engine.has_users() {
             self.had_users.store(true, Ordering::Release);
@@ -61,7 +61,7 @@ impl Logins {
         self.had_users.load(Ordering::Acquire)
     }
 
-    /// None where the server has no users.
+    /// `None` if the server has no users.
     pub async fn identity(&self, credentials: &Credentials) -> Result<Option<Identity>, Status> {
         if !self.are_needed() {
             return Ok(None);
@@ -77,12 +77,12 @@ impl Logins {
         identity.map(Some)
     }
 
-    /// For who has just logged in.
+    /// A token for a user that has just logged in.
     pub fn token(&self, identity: &Identity) -> Result<String, Status> {
         Ok(Token::new(identity, self.options.token_lifetime).signed(self.key()?))
     }
 
-    /// Whether this is somebody who may call still: nobody in particular, or a user with the same password.
+    /// Whether the principal may still call: an anonymous one, or a user whose password is unchanged.
     pub fn is_known(&self, principal: &Principal) -> bool {
         principal.user().is_none_or(|user| Principal::of(self.engine.identity(user).as_ref()) == *principal)
     }
@@ -90,7 +90,7 @@ impl Logins {
     /// Writes a row into the audit.
     fn refused(&self, RefusedLogin { user, status }: RefusedLogin, peer: Option<IpAddr>) -> Status {
         let peer = peer.map_or_else(|| "an unknown address".to_string(), |peer| peer.to_string());
-        // What the server could not find out is no word about the user.
+        // A failure of the server is not a failed login of the user.
         if matches!(status.code(), Code::Unauthenticated | Code::ResourceExhausted) {
             self.engine.audit_refused_login(&user, &peer, status.message());
         }
@@ -113,8 +113,8 @@ impl Logins {
         checked.map_err(|status| self.refused(RefusedLogin::of(attempt.user, status), attempt.peer))
     }
 
-    /// **Invariant:** no more than `hashes_max` passwords are hashed at once, also when clients leave meanwhile. A password that is
-    /// remembered is no way around the wait after wrong ones: those are counted before they are hashed where they are known to be wrong.
+    /// **Invariant:** no more than `hashes_max` passwords are hashed at once, even if clients leave meanwhile. A cached password is no
+    /// way around the wait after wrong ones: a password that is known to be wrong is counted before it is hashed.
     async fn checked(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
         self.check_wait(attempt)?;
         let is_wrong = match self.remembered(attempt, password) {
@@ -127,11 +127,11 @@ impl Logins {
         if is_wrong {
             self.failed(attempt);
         }
-        // After the wait for a turn: of many at once, those after the first few wrong ones are not looked at.
+        // Checked after the wait for a permit: of many attempts at once, those after the first few wrong ones are not verified.
         let turn = Arc::clone(&self.hashing).acquire_owned().await.map_err(|_| Status::unavailable("the server ends"))?;
         if !is_wrong {
             self.check_wait(attempt)?;
-            // Of many calls at once the first has found it out for all.
+            // Of many calls at once, the first has already verified the password for all.
             if let (Some(identity), CachedPassword::Right) = self.remembered(attempt, password) {
                 self.attempts.succeeded(attempt);
                 return Ok(identity);
@@ -156,14 +156,14 @@ impl Logins {
         login.map_err(status)
     }
 
-    /// Whether this one is looked at now.
+    /// An error if this attempt has to wait.
     fn check_wait(&self, attempt: Attempt<'_>) -> Result<(), Status> {
         let Some(wait) = self.attempts.wait(attempt) else { return Ok(()) };
         let wait_s = wait.as_secs_f64().ceil();
         Err(Status::resource_exhausted(format!("too many wrong passwords for this user or from this address; try again in {wait_s} s")))
     }
 
-    /// The user as of now, and whether the password is right as far as is known.
+    /// The current state of the user, and whether the cache knows the password to be right or wrong.
     fn remembered(&self, attempt: Attempt<'_>, password: &str) -> (Option<Identity>, CachedPassword) {
         let identity = self.engine.identity(attempt.user);
         let guess = identity.as_ref().map_or(CachedPassword::Unknown, |identity| self.remembered.guess(identity, password));
@@ -211,7 +211,7 @@ mod tests {
         engine.session().unwrap().execute(sql).await.unwrap().collect().await.unwrap();
     }
 
-    /// By the header `Basic`: ada:secret, or ada:wrong.
+    /// Credentials of a `Basic` header: ada:secret, or ada:wrong.
     async fn login(logins: &Logins, basic: &str) -> Result<Option<Identity>, Code> {
         let mut request = Request::new(());
         request.metadata_mut().insert("authorization", format!("Basic {basic}").parse().unwrap());
@@ -223,11 +223,11 @@ mod tests {
     const WRONG: &str = "YWRhOndyb25n";
 
     #[tokio::test]
-    async fn a_password_that_was_right_is_not_hashed_again() {
+    async fn a_correct_password_is_not_hashed_again() {
         let (engine, logins) = logins().await;
         assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unauthenticated);
         assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
-        // Nothing is hashed from here on: whatever has to be fails.
+        // From here on nothing can be hashed, so a call that needs a hash fails.
         logins.hashing.close();
         assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
         assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unavailable);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_right_password_clears_the_count_of_wrong_ones_also_where_it_is_remembered() {
+    async fn a_correct_password_clears_the_failures_even_if_it_is_cached() {
         let (_engine, logins) = logins().await;
         assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
         logins.hashing.close();

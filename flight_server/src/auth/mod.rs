@@ -1,9 +1,9 @@
-//! Who calls: a name and password, a token of ours, or a client certificate.
+//! Authentication: by name and password, by a token of this server, or by a client certificate.
 //!
-//! - [`credentials`] — what a call shows of itself; `certificate` the name in a certificate
-//! - [`logins`] — whether that is true; `attempts` how often it may be wrong; `password_cache` what was right a moment ago
-//! - [`token`] — signed words that stand for a user for a while
-//! - [`principal`] — whose a handle is
+//! - [`credentials`] — the credentials of a call; `certificate` the user in a certificate
+//! - [`logins`] — verifies them; `attempts` throttles wrong passwords; `password_cache` remembers correct ones for a moment
+//! - [`token`] — signed tokens, which stand for a user until they expire
+//! - [`principal`] — the owner of a handle
 
 mod attempts;
 mod certificate;

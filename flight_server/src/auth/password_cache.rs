@@ -1,8 +1,8 @@
-//! Passwords that were right a moment ago: clients that send theirs with every call would have each of them hashed for tens of
-//! milliseconds. Kept are only signatures, with a key that dies with the process.
+//! Passwords that were correct a moment ago. Clients that send theirs with every call would otherwise need a hash of tens of
+//! milliseconds each time. The cache holds only signatures, made with a key that is never stored.
 //!
-//! **Invariant:** a signature stands for the password that the user has now. With another password, and without the user, there is
-//! another epoch or none, and what was kept is worth nothing.
+//! **Invariant:** a signature stands for the current password of the user. Changing the password or dropping the user changes the
+//! epoch, and an old signature no longer matches.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use sha2::Sha256;
 use uuid::Uuid;
 
-/// From the time it was hashed: using it makes it no longer.
+/// Counted from the time of the hash. Use does not extend it.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 const USERS_MAX: usize = 1_000;
 
-/// One for each user: more than one password is never right.
+/// One entry per user, because a user has one password.
 pub struct PasswordCache {
     key: [u8; 32],
     users: Mutex<HashMap<String, CacheEntry>>,
@@ -29,7 +29,7 @@ struct CacheEntry {
     until: Instant,
 }
 
-/// What a password is, as far as is known without hashing it.
+/// What the cache knows about a password without hashing it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CachedPassword {
     Right,
@@ -45,12 +45,12 @@ impl PasswordCache {
         PasswordCache { key, users: Mutex::default() }
     }
 
-    /// A password that was just found to be right for this user.
+    /// Remembers a password that was just verified for this user.
     pub fn keep(&self, identity: &Identity, password: &str) {
         self.keep_at(identity.name(), identity.epoch(), password, Instant::now());
     }
 
-    /// `now` is the user as of now.
+    /// `now` is the current state of the user.
     pub fn guess(&self, now: &Identity, password: &str) -> CachedPassword {
         self.guess_at(now.name(), now.epoch(), password, Instant::now())
     }
@@ -71,14 +71,14 @@ impl PasswordCache {
         }
         let signature = known.signature;
         drop(users);
-        // Takes as long wherever they differ.
+        // A comparison in constant time.
         match self.signature(user, password).verify_slice(&signature) {
             Ok(()) => CachedPassword::Right,
             Err(_) => CachedPassword::Wrong,
         }
     }
 
-    /// The length says where the name ends and the password begins.
+    /// The length separates the name from the password.
     fn signature(&self, user: &str, password: &str) -> Hmac<Sha256> {
         let Ok(mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { unreachable!("a key of any length will do for HMAC") };
         mac.chain_update((user.len() as u64).to_be_bytes()).chain_update(user).chain_update(password)
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_that_was_right_is_right_and_another_one_is_not() {
+    fn a_cached_password_is_right_and_another_one_is_wrong() {
         let (remembered, now) = (PasswordCache::new(), Instant::now());
         assert_eq!(remembered.guess_at("ada", 1, "secret", now), CachedPassword::Unknown);
         remembered.keep_at("ada", 1, "secret", now);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_kept_and_the_oldest_go() {
+    fn the_cache_is_bounded_and_evicts_the_oldest_entries() {
         let (remembered, now) = (PasswordCache::new(), Instant::now());
         for user in 0..USERS_MAX as u64 + 100 {
             remembered.keep_at(&user.to_string(), 1, "secret", now + Duration::from_micros(user));

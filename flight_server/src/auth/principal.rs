@@ -1,10 +1,10 @@
-//! Whose a handle is: a user's, or anybody's where the server has no users.
+//! The owner of a handle: a user, or anybody if the server has no users.
 
 use std::sync::Arc;
 
 use engine::Identity;
 
-/// With the epoch: another user of the same name, and the same one with a new password, owns nothing of it.
+/// The epoch is part of it: a new user of the same name, or the same user with a new password, is another owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Principal(Option<(Arc<str>, u64)>);
 

@@ -1,5 +1,5 @@
-//! Tokens: who, from when and until when, signed with the key of the store. Nothing is kept for one, so a token
-//! outlives a restart of the server; the epoch in it ends it with the user's password.
+//! Tokens: the user and the period of validity, signed with the key of the store. The server keeps no state for one, so a token
+//! outlives a restart of the server. The epoch in it makes it invalid when the user's password changes.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,14 +9,14 @@ use engine::{Engine, EngineError, Identity};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What a token begins with, so that people and scanners for secrets know one.
+/// The prefix of a token, so that people and secret scanners recognize one.
 const PREFIX: &str = "quiver1_";
-/// Another use of the key would sign other words.
+/// Separates these signatures from any other use of the key.
 const DOMAIN: &[u8] = b"quiver bearer token 1";
 const MAC_BYTES: usize = 32;
-/// Of epoch, issued and expires.
+/// The bytes of the epoch, the time of issue and the expiry.
 const NUMBERS_BYTES: usize = 24;
-/// A name and the numbers fit in with ease; what is longer is not looked at.
+/// A name and the numbers fit in easily; a longer token is not verified.
 const TEXT_BYTES_MAX: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Token {
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&bytes))
     }
 
-    /// None where it was not signed with this key; the signatures are compared in constant time.
+    /// `None` if it was not signed with this key. The signatures are compared in constant time.
     pub fn verified(text: &str, key: &[u8; 32]) -> Option<Token> {
         let text = text.strip_prefix(PREFIX).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
@@ -81,7 +81,7 @@ fn mac(key: &[u8; 32], bytes: &[u8]) -> Hmac<Sha256> {
     mac.chain_update(DOMAIN).chain_update(bytes)
 }
 
-/// Of the clock that others see: a token outlives the process.
+/// Wall-clock time, because a token outlives the process.
 fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn no_letter_of_a_token_can_be_changed() {
+    fn a_token_with_any_changed_byte_is_refused() {
         let text = token().signed(&KEY);
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();

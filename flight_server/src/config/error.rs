@@ -1,4 +1,4 @@
-//! What is wrong with settings, and where it stands.
+//! Errors of settings, with their source.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub enum ConfigError {
     Value { place: String, name: &'static str, value: String, expected: String },
 }
 
-/// A flag and a variable are called as their setting is.
+/// The source, with the name of the setting unless the flag or the variable already shows it.
 fn with_place(place: &str, name: &str) -> String {
     let is_named = place.trim_start_matches("--").replace('-', "_").to_ascii_lowercase().ends_with(name);
     if is_named { place.to_string() } else { format!("{place}: {name}") }

@@ -1,4 +1,4 @@
-//! Where a setting is kept, and so how it is read and shown.
+//! The field of a setting in the configuration, and how it is read and shown.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::options::HandOff;
 
 type At<T> = fn(&mut Config) -> &mut T;
 
-/// What `fn`s point to is the value itself, so that reading and showing cannot mean two things.
+/// Each `fn` returns the field itself, so that reading and showing use the same one.
 #[derive(Clone, Copy)]
 pub enum Field {
     Address(At<SocketAddr>),
@@ -22,25 +22,25 @@ pub enum Field {
     Count(At<usize>),
     /// None is 0.
     CountOrAny(At<Option<usize>>),
-    /// 0 is refused; None is not said.
+    /// 0 is refused; `None` means that it is not set.
     CountOrNone(At<Option<usize>>),
     Size(At<usize>),
     Size64(At<u64>),
     SizeOrNone(At<Option<u64>>),
     Time(At<Duration>),
-    /// At least a second: with less nothing would be good for as long as it takes to use it.
+    /// At least one second: anything shorter would expire before it can be used.
     Seconds(At<Duration>),
     /// None is 0.
     MillisecondsOrAny(At<Option<u64>>),
     Path(At<Option<PathBuf>>),
-    /// Of a server that is spoken to by gRPC.
+    /// The URL of a gRPC server.
     UrlOrNone(At<Option<String>>),
     /// One of the words.
     Word(&'static [&'static str], At<String>),
     Text(At<String>),
 }
 
-/// What kind of value a setting takes, in the words of its table.
+/// The kind of a setting's value, as the table of settings names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Address,
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// In the help of a flag.
+    /// The name in the help of a flag.
     pub fn placeholder(self) -> &'static str {
         match self {
             Kind::Address => "ADDRESS:PORT",
@@ -96,7 +96,7 @@ impl Field {
         }
     }
 
-    /// In the words of an error.
+    /// The expected value, for an error.
     pub fn expected(&self) -> String {
         match self.kind() {
             Kind::Address => "an IP address or a host name with a port, such as \"127.0.0.1:31337\",".to_string(),
@@ -115,7 +115,7 @@ impl Field {
         }
     }
 
-    /// None where the text is no such value.
+    /// `None` if the text is not such a value.
     pub fn read(&self, text: &str, config: &mut Config) -> Option<()> {
         match self {
             Field::Address(at) => *at(config) = address(text)?,
@@ -145,7 +145,7 @@ impl Field {
         Some(())
     }
 
-    /// As [`Field::read`] reads it; None where it is not set.
+    /// The value in the form that [`Field::read`] accepts; `None` if it is not set.
     pub fn shown(&self, config: &mut Config) -> Option<String> {
         match self {
             Field::Address(at) => Some(at(config).to_string()),
@@ -167,12 +167,12 @@ impl Field {
     }
 }
 
-/// Names such as localhost are looked up.
+/// Host names such as localhost are resolved.
 fn address(text: &str) -> Option<SocketAddr> {
     text.to_socket_addrs().ok()?.next()
 }
 
-/// A scheme and an authority: gRPC has a path of its own.
+/// A scheme and an authority only, because gRPC defines the path.
 fn url(text: &str) -> Option<String> {
     let url: Uri = text.parse().ok()?;
     let is_known = matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty());

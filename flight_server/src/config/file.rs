@@ -1,4 +1,4 @@
-//! Keys and values of a TOML file, with the lines they stand on.
+//! Keys and values of a TOML file, with their line numbers.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::field::Kind;
 use super::settings::{SETTINGS, Setting};
 
-/// A value as its setting reads it.
+/// A value in the form that its setting reads.
 pub struct FromFile {
     pub setting: &'static Setting,
     pub line: usize,
@@ -48,7 +48,7 @@ fn read_text(path: &Path, text: &str) -> Result<Vec<FromFile>, ConfigError> {
     Ok(found)
 }
 
-/// The value in the setting's words, if it is of a type that can have one.
+/// The value as the text that settings read, if it is a scalar.
 fn fitting(kind: Kind, value: &DeValue<'_>) -> Option<String> {
     match (kind, value) {
         (Kind::Count | Kind::Size, DeValue::Integer(number)) if number.radix() == 10 => Some(number.as_str().to_string()),

@@ -1,4 +1,4 @@
-//! What was given becomes a configuration: a flag comes before a variable, and a variable before the file.
+//! Makes the configuration: a flag overrides a variable, and a variable overrides the file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use super::error::ConfigError;
 use super::file::read_file;
 use super::settings::{SETTINGS, Setting};
 
-/// What somebody said about settings.
+/// The sources of settings.
 #[derive(Debug, Clone, Default)]
 pub struct SettingSource {
     /// Names of settings with their values as text.
     pub flags: Vec<(&'static str, String)>,
-    /// Of the environment; others than those of settings are passed over.
+    /// Environment variables. Those that belong to no setting are ignored.
     pub variables: Vec<(String, String)>,
     pub file: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ impl Config {
         }
         for setting in SETTINGS {
             let name = variable(setting.name);
-            // An empty one is as good as none: that is how some tools take one away.
+            // An empty variable counts as unset: some tools unset one that way.
             let said = given.variables.iter().find(|(known, value)| *known == name && !value.is_empty());
             if let Some((_, value)) = said {
                 config.set(setting, value, &name, Source::Variable)?;
@@ -76,11 +76,11 @@ impl Config {
 }
 
 impl SettingSource {
-    /// Variables that look like one of a setting and are none, each with what it was meant to be.
+    /// Variables with names similar to that of a setting, each with the setting's variable.
     pub fn doubtful_variables(&self) -> Vec<(String, String)> {
         let known: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).chain([format!("{PREFIX}CONFIG")]).collect();
         let ours = self.variables.iter().map(|(name, _)| name).filter(|name| name.starts_with(PREFIX) && !known.contains(name));
-        // Without what all of them begin with, which would make any two look alike.
+        // Compared without their common prefix, which would make any two similar.
         let bare = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_string();
         let names: Vec<String> = known.iter().map(|name| bare(name)).collect();
         let near = |name: &String| {

@@ -1,10 +1,10 @@
-//! How a server is set up: by flags, by variables of the environment, by a file, and by defaults, in this order.
+//! The configuration of a server: from flags, environment variables, a file and defaults, in this order.
 //!
 //! - [`settings`] — **the one list of all settings**: name, what it means, where it is kept. Flags, variables, keys of the file,
 //!   `--print-config` and the table of docs/server.md come of it
-//! - [`field`] — kinds of values: how they are read and shown; [`units`] sizes and times as people write them
-//! - [`file`] — keys and values of a TOML file with their lines; [`load`] what was given becomes a [`Config`]
-//! - [`print`] — the settings as a file that means the same
+//! - [`field`] — kinds of values, and how they are read and shown; [`units`] sizes and durations with units
+//! - [`file`] — keys and values of a TOML file with their lines; [`load`] makes a [`Config`] of all sources
+//! - [`print`] — writes the settings as an equivalent file
 
 mod error;
 mod field;
@@ -27,18 +27,18 @@ pub use field::Kind;
 pub use load::{SettingSource, Source, variable};
 pub use settings::{SETTINGS, Setting};
 
-/// All that a server is set to.
+/// All settings of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub store: Option<PathBuf>,
     pub engine: EngineOptions,
     pub server: ServerOptions,
     pub log: LogOptions,
-    /// By name of the setting; what is not there has its default.
+    /// Keyed by the name of the setting; a missing one has its default.
     sources: BTreeMap<&'static str, Source>,
 }
 
-/// Statements at once for each core: more would share it and take longer each.
+/// Concurrent statements for each core: more would share it, and each would take longer.
 const QUERIES_PER_CORE: usize = 4;
 const QUEUE_TIMEOUT_MS: u64 = 60_000;
 

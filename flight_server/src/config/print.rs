@@ -1,4 +1,4 @@
-//! The settings as a file that means the same, with where each comes from.
+//! Writes the settings as an equivalent file, with the source of each.
 
 use std::fmt::Write;
 

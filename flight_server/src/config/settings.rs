@@ -1,17 +1,17 @@
-//! All settings of a server. A line here is a flag, a variable of the environment, a key of the file and a row of docs/server.md.
+//! All settings of a server. Each line here is a flag, an environment variable, a key of the file and a row of docs/server.md.
 
 use super::Config;
 use super::field::{Field, Kind};
 use crate::options::CLIENT_CERT;
 
 pub struct Setting {
-    /// The key of the file. The flag is the same with `-` for `_`, the variable is `QUIVER_` and the name in capitals.
+    /// The key of the file. The flag has `-` in place of `_`, and the variable is `QUIVER_` and the name in capitals.
     pub name: &'static str,
     pub field: Field,
-    /// What holds where it is not set and has no value of its own.
+    /// Describes the default of a setting without a default value.
     pub unset: &'static str,
     pub help: &'static str,
-    /// `quiver` has the flag for all its commands, and not for the server alone.
+    /// The flag is one of `quiver` itself, and not of `serve` alone.
     pub is_global: bool,
 }
 
@@ -20,7 +20,7 @@ impl Setting {
         self.field.kind()
     }
 
-    /// As it is shown where nothing was said.
+    /// The default as it is shown.
     pub fn default(&self) -> String {
         self.field.shown(&mut Config::default()).unwrap_or_else(|| self.unset.to_string())
     }
@@ -39,20 +39,16 @@ const fn global(name: &'static str, field: Field, unset: &'static str, help: &'s
 }
 
 pub const SETTINGS: &[Setting] = &[
-    global("store", Field::Path(|c| &mut c.store), "none: it must be given", "the directory of the store, made if it is missing"),
+    global("store", Field::Path(|c| &mut c.store), "none: it is required", "the directory of the store, made if it is missing"),
     global("read_only", Field::Switch(|c| &mut c.engine.read_only), "", "refuse to change anything"),
     setting(
         "listen",
         Field::Address(|c| &mut c.server.listen),
-        "where to listen; port 0 is any that is free. What other machines can reach needs TLS and a user",
+        "where to listen; port 0 means any free port. An address that other machines can reach needs TLS and a user",
     ),
     Setting {
         unset: "no TLS",
-        ..setting(
-            "tls_cert",
-            Field::Path(|c| &mut c.server.tls.cert),
-            "the server's certificate, and those between it and its authority, PEM",
-        )
+        ..setting("tls_cert", Field::Path(|c| &mut c.server.tls.cert), "the server's certificate and the intermediate ones, PEM")
     },
     Setting { unset: "no TLS", ..setting("tls_key", Field::Path(|c| &mut c.server.tls.key), "the private key of the certificate, PEM") },
     Setting {
@@ -71,10 +67,10 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "insecure",
         Field::Switch(|c| &mut c.server.insecure),
-        "listen where other machines can reach it even without TLS or without a user",
+        "listen on an address that other machines can reach, even without TLS or a user",
     ),
-    setting("token_lifetime", Field::Seconds(|c| &mut c.server.login.token_lifetime), "how long the token of a login is good"),
-    setting("hashes_max", Field::Count(|c| &mut c.server.login.hashes_max), "passwords that are looked at in the same moment"),
+    setting("token_lifetime", Field::Seconds(|c| &mut c.server.login.token_lifetime), "how long the token of a login is valid"),
+    setting("hashes_max", Field::Count(|c| &mut c.server.login.hashes_max), "passwords that are verified at once"),
     setting("connections_max", Field::Count(|c| &mut c.server.limits.connections_max), "connections at once"),
     setting("connection_calls_max", Field::Count(|c| &mut c.server.limits.calls_per_connection_max), "calls at once on one connection"),
     setting(
@@ -85,25 +81,25 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "call_idle",
         Field::Time(|c| &mut c.server.limits.call_idle),
-        "a client that stops reading a result or sending rows for so long ends its call",
+        "the call of a client that stops reading a result or sending rows for this long ends",
     ),
     Setting {
         unset: "a sixteenth of memory_limit",
         ..setting(
             "unread_bytes_max",
             Field::SizeOrNone(|c| &mut c.server.limits.unread_bytes_max),
-            "what all results together may have made that their clients have not read",
+            "bytes of all results together that clients have not read yet",
         )
     },
     setting(
         "stall_timeout",
         Field::Time(|c| &mut c.server.limits.stall_timeout),
-        "while so much is unread, a client that stops reading for so long is cut off",
+        "while that limit is reached, a client that stops reading for this long is cut off",
     ),
     setting(
         "user_share_percent",
         Field::Count(|c| &mut c.server.limits.user_share_percent),
-        "what one user may hold of the limits for all",
+        "the share of each limit that one user may use",
     ),
     Setting {
         unset: "off",
@@ -115,29 +111,29 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         unset: "off",
-        ..setting(
-            "otlp_endpoint",
-            Field::UrlOrNone(|c| &mut c.server.otlp_endpoint),
-            "the collector of OpenTelemetry that traces are sent to, by gRPC",
-        )
+        ..setting("otlp_endpoint", Field::UrlOrNone(|c| &mut c.server.otlp_endpoint), "the OpenTelemetry collector for traces, by gRPC")
     },
     setting("log", Field::Text(|c| &mut c.log.level), "what to log to standard error: error, warn, info, debug or trace"),
     setting("log_format", Field::Word(&["text", "json"], |c| &mut c.log.format), "how log lines are written: text or json"),
-    setting("slow_query", Field::MillisecondsOrAny(|c| &mut c.server.slow_query_ms), "log statements that take so long; 0: none"),
+    setting(
+        "slow_query",
+        Field::MillisecondsOrAny(|c| &mut c.server.slow_query_ms),
+        "log statements that take at least this long; 0: none",
+    ),
     setting(
         "queries_max",
         Field::CountOrAny(|c| &mut c.engine.queries_max),
-        "statements that run at once, others wait for their turn; 0: as many as come",
+        "statements that run at once, others wait in the queue; 0: no limit",
     ),
     setting(
         "queue_timeout",
         Field::MillisecondsOrAny(|c| &mut c.engine.queue_timeout_ms),
-        "how long a statement waits for its turn; 0: as long as it takes",
+        "how long a statement waits in the queue; 0: no limit",
     ),
     setting(
         "statement_timeout",
         Field::MillisecondsOrAny(|c| &mut c.engine.statement_timeout_ms),
-        "how long a statement may take, unless its session says otherwise; 0: as long as it takes",
+        "how long a statement may take, unless its session sets another timeout; 0: no limit",
     ),
     global(
         "memory_limit",
@@ -157,7 +153,7 @@ pub const SETTINGS: &[Setting] = &[
         "compaction_rate",
         Field::SizeOrNone(|c| &mut c.engine.maintenance.rate_bytes_per_s),
         "as much as they can",
-        "what compactions in the background write in a second",
+        "bytes that background compaction writes per second",
     ),
     global(
         "maintenance",
@@ -165,44 +161,40 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "seal logs, compact tables and expire versions in the background; the flag is --no-maintenance",
     ),
-    setting("drain", Field::Time(|c| &mut c.server.drain), "how long running calls may go on once the server was told to end"),
-    setting("session_idle", Field::Time(|c| &mut c.server.session_idle), "a session that was not used for so long ends"),
-    setting(
-        "transaction_idle",
-        Field::Time(|c| &mut c.server.transaction_idle),
-        "a transaction in which nothing was done for so long rolls back",
-    ),
+    setting("drain", Field::Time(|c| &mut c.server.drain), "how long running calls may go on once the server shuts down"),
+    setting("session_idle", Field::Time(|c| &mut c.server.session_idle), "a session that is idle for this long ends"),
+    setting("transaction_idle", Field::Time(|c| &mut c.server.transaction_idle), "a transaction that is idle for this long rolls back"),
     setting(
         "fresh_transaction_idle",
         Field::Time(|c| &mut c.server.fresh_transaction_idle),
-        "the same for one in which nothing was done yet",
+        "the same for a transaction without a statement yet",
     ),
-    setting("prepared_idle", Field::Time(|c| &mut c.server.prepared_idle), "a prepared statement that was not used for so long is closed"),
-    setting("ticket_idle", Field::Time(|c| &mut c.server.ticket_idle), "a result that nobody fetches for so long is given up"),
-    setting("lease_idle", Field::Time(|c| &mut c.server.lease_idle), "a lease on files that was not renewed for so long ends"),
+    setting("prepared_idle", Field::Time(|c| &mut c.server.prepared_idle), "a prepared statement that is idle for this long is closed"),
+    setting("ticket_idle", Field::Time(|c| &mut c.server.ticket_idle), "a result that is not fetched for this long is dropped"),
+    setting("lease_idle", Field::Time(|c| &mut c.server.lease_idle), "a lease on files that is not renewed for this long ends"),
     Setting {
         unset: "nobody",
         ..setting(
             "hand_off",
             Field::HandOff(|c| &mut c.server.hand_off),
-            "users who may have tables as files that they map on this machine, with commas between; *: everybody",
+            "users who may map the files of tables on this machine, separated by commas; *: everybody",
         )
     },
     setting("sessions_max", Field::Count(|c| &mut c.server.sessions_max), "sessions at once"),
-    setting("transactions_max", Field::Count(|c| &mut c.server.transactions_max), "transactions at once in which something was done"),
+    setting("transactions_max", Field::Count(|c| &mut c.server.transactions_max), "transactions at once that have run a statement"),
     setting("savepoints_max", Field::Count(|c| &mut c.server.savepoints_max), "savepoints at once"),
     setting("prepared_max", Field::Count(|c| &mut c.server.prepared_max), "prepared statements at once"),
     setting(
         "tickets_max",
         Field::Count(|c| &mut c.server.tickets_max),
-        "results that wait to be fetched; with one more, the oldest of who has most is given up",
+        "results that wait to be fetched; one more drops the oldest result of the user who has most",
     ),
-    setting("message_bytes_max", Field::Size(|c| &mut c.server.message_bytes_max), "the largest message that is taken"),
-    setting("unpacked_bytes_max", Field::Size64(|c| &mut c.server.unpacked_bytes_max), "what one message may hold once it is unpacked"),
+    setting("message_bytes_max", Field::Size(|c| &mut c.server.message_bytes_max), "the largest message that is accepted"),
+    setting("unpacked_bytes_max", Field::Size64(|c| &mut c.server.unpacked_bytes_max), "the largest size of a message after decompression"),
     setting("parameter_bytes_max", Field::Size(|c| &mut c.server.parameter_bytes_max), "parameters of one statement"),
     setting(
         "kept_bytes_max",
         Field::Size(|c| &mut c.server.kept_bytes_max),
-        "statements, settings and parameters that are kept for all clients together",
+        "bytes of statements, settings and parameters that the server keeps for all clients together",
     ),
 ];

@@ -1,4 +1,4 @@
-//! Sizes and times as people write them.
+//! Sizes and durations with units.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn split(text: &str) -> Option<(u64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim()))
 }
 
-/// In the largest unit that keeps it whole.
+/// Written in the largest unit that gives a whole number.
 pub fn size_text(bytes: u64) -> String {
     let whole = |(_, shift): &(&str, u32)| *shift > 0 && bytes > 0 && bytes.trailing_zeros() >= *shift;
     let (unit, shift) = SIZES.into_iter().rev().find(|size| whole(size)).unwrap_or(("B", 0));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_are_read_with_their_unit() {
         for (text, bytes) in [("512MB", 512 << 20), ("4 GiB", 4 << 30), ("64k", 64 << 10), ("1000", 1000), ("7B", 7), ("2t", 2 << 40)] {
             assert_eq!(parse_size(text), Some(bytes), "{text}");
         }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_with_their_unit() {
+    fn durations_are_read_with_their_unit() {
         for (text, time_ms) in [("250ms", 250), ("30s", 30_000), ("5 min", 300_000), ("12h", 43_200_000), ("7d", 604_800_000), ("0", 0)] {
             assert_eq!(parse_time(text), Some(Duration::from_millis(time_ms)), "{text}");
         }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_as_the_same() {
+    fn a_written_value_is_read_back_as_the_same() {
         for bytes in [0, 1, 1000, 1024, 64 << 20, 1 << 30, (1 << 30) + 1] {
             assert_eq!(parse_size(&size_text(bytes)), Some(bytes));
         }

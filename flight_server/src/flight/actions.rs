@@ -1,4 +1,4 @@
-//! DoAction without SQL: upkeep of tables, and what the server has open.
+//! DoAction without SQL: maintenance of tables, leases, and statistics of the server.
 
 use bytes::Bytes;
 use flight_wire::{TableCommand, is_json, quoted};
@@ -26,7 +26,7 @@ pub const ACTIONS: [(&str, &str); 9] = [
     ("substrait_plan", "The Substrait plan of a query.\nRequest: JSON {\"sql\": …}\nResponse: substrait.Plan"),
 ];
 
-/// Longer than any name.
+/// No name of a table is that long.
 const NAME_BYTES_MAX: usize = 1 << 20;
 
 /// `stats`, `progress`, `cancel_call` and `substrait_plan` are answered by the service.

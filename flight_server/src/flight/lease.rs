@@ -1,5 +1,5 @@
-//! Hand-off on one machine: a table as files and places in them, under a lease that keeps them. No row crosses the socket,
-//! but for those that lie in no sealed file; for these the answer has tickets.
+//! Hand-off on one machine: a table as files and offsets in them, under a lease that keeps the files. No row crosses the socket,
+//! except those that are in no sealed file; for these the answer has tickets.
 //!
 //! ```json
 //! {"lease": "7f…", "expires_ms": 300000, "version": 41, "parts": [
@@ -28,7 +28,7 @@ use crate::sessions::{CallContext, Connection, SessionLock};
 use crate::stream::{FlightStream, schema_bytes};
 
 const LEASES_MAX: usize = 1_000;
-/// As they lie in files.
+/// The types that the columns have in the files.
 const VIEWS: WireTypes = WireTypes { views: true, jdbc: false, brief: false };
 
 /// **Invariant:** a lease is an open transaction, so the store keeps every file of the version that it sees.
@@ -45,15 +45,15 @@ pub struct Leases {
 }
 
 impl Lease {
-    /// A query of what the lease holds. Where one fails, also later while it is read, the others go on.
+    /// Queries the version that the lease holds. If one query fails, also later while it is read, the others go on.
     pub async fn read(&self, command: &TableCommand) -> Result<QueryOutput, Status> {
         let turn = self.connection.turn().await?;
-        // Just before: one that is still being read may have failed a moment ago.
+        // Right before the query, because one that is still being read may have failed a moment ago.
         begin_again(&turn).await?;
         turn.session().execute(&command.to_sql()).await.map_err(|error| status_by_path(error, command, turn.session()))
     }
 
-    /// Messages that are made under it, until it is cancelled.
+    /// The messages, which end with an error when the lease is cancelled.
     pub fn guarded(&self, messages: FlightStream) -> FlightStream {
         let (stop, stopped) = (self.stop.clone(), self.stop.clone().cancelled_owned());
         let end = futures::stream::once(async move { stop.is_cancelled().then(|| Err(Status::cancelled("the lease was cancelled"))) });
@@ -85,17 +85,17 @@ struct BatchInfo {
     rows: Vec<(u64, u64)>,
 }
 
-/// Where the transaction of a lease goes back to when a query of it has failed.
+/// The savepoint to which the transaction of a lease rolls back when one of its queries has failed.
 const HELD: &str = "held";
 
-/// From here on the transaction keeps the version that it sees.
+/// Begins the transaction, which from here on keeps the version that it sees.
 pub async fn hold(turn: &SessionLock<'_>) -> Result<(), Status> {
     // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
     turn.run_own("SET threads = 1").await.map_err(status)?;
     turn.run_own(&format!("SAVEPOINT {HELD}")).await.map_err(status)
 }
 
-/// A transaction in which a query has failed takes no other until it goes back.
+/// A transaction in which a query has failed refuses others until it rolls back.
 async fn begin_again(turn: &SessionLock<'_>) -> Result<(), Status> {
     match turn.session().is_transaction_failed() {
         true => turn.run_own(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
@@ -120,7 +120,7 @@ impl Leases {
             return Err(Status::permission_denied("you may not have tables as files here; the operator names who may with --hand-off"));
         }
         match caller.peer {
-            // A listener of both kinds of addresses has those of IPv4 in a form of IPv6.
+            // A listener for both address families shows an IPv4 address as an IPv4-mapped IPv6 one.
             Some(peer) if peer.ip().to_canonical().is_loopback() => Ok(()),
             _ => Err(Status::permission_denied("files are handed off to clients of this machine alone; fetch the table by DoGet")),
         }
@@ -135,7 +135,7 @@ impl Leases {
             let turn = connection.turn().await?;
             hold(&turn).await?;
             let sql = command.to_sql();
-            // Says what is wrong with the names.
+            // Planning it reports wrong names.
             turn.session().describe_to_run(&sql).await.map_err(|error| status_by_path(error, command, turn.session()))?;
             let rows = command.rows.map(|(from, to)| from..to);
             turn.session().mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?
@@ -171,7 +171,7 @@ impl Leases {
         Ok(json.into())
     }
 
-    /// Counts as a use of it.
+    /// Renewing counts as a use.
     pub fn get(&self, caller: &CallContext, lease: &str) -> Result<Arc<Lease>, Status> {
         self.open.get(&caller.principal, lease.as_bytes())
     }
@@ -180,7 +180,7 @@ impl Leases {
         self.open.take(&caller.principal, lease).map(|_| ())
     }
 
-    /// As [`Leases::release`], and what is read under it ends. False where there is none.
+    /// Like [`Leases::release`], and the streams under it end. False if there is no such lease.
     pub fn cancel(&self, caller: &CallContext, lease: &[u8]) -> bool {
         let lease = self.open.take(&caller.principal, lease);
         lease.is_ok_and(|lease| {

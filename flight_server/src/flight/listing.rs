@@ -1,4 +1,4 @@
-//! ListFlights: every table and view, one after the other as the client reads.
+//! ListFlights: every table and view. Each is described when the client reads it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::stream::ClientOptions;
 
 pub type Flights = Pin<Box<dyn Stream<Item = Result<FlightInfo, Status>> + Send>>;
 
-/// Those of the schema that the criteria name, or all.
+/// The tables of the schema that the criteria name, or all tables.
 pub async fn list(connection: Arc<Connection>, criteria: &Criteria, client_options: ClientOptions) -> Result<Flights, Status> {
     let schema = std::str::from_utf8(&criteria.expression)
         .map_err(|_| Status::invalid_argument("the criteria are not UTF-8; give the name of a schema, or nothing"))?
@@ -25,7 +25,7 @@ pub async fn list(connection: Arc<Connection>, criteria: &Criteria, client_optio
         let connection = Arc::clone(&connection);
         async move {
             match table::listed(&connection, listed, client_options).await {
-                // Dropped since the list was made, or a view whose tables are gone.
+                // A table that was dropped since the list was made, or a view whose tables were dropped.
                 Err(error) if matches!(error.code(), Code::NotFound | Code::InvalidArgument) => None,
                 flight => Some(flight),
             }

@@ -1,5 +1,5 @@
-//! A large table in parts that a client may fetch at the same time: ranges of rows of one version, held by one lease. The
-//! tickets end together, when nobody has used any of them for long.
+//! Splits a large table into parts that a client may fetch in parallel: ranges of rows of one version, under one lease. The
+//! tickets expire together, when none of them was used for long.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,12 +14,12 @@ use crate::error::status;
 use crate::options::ServerOptions;
 use crate::sessions::{CallContext, Connection};
 
-/// More streams than this are more than a machine has work for.
+/// More streams than this do not speed up a machine.
 const PARTS_MAX: u64 = 16;
-/// What a scan reads at once: no two parts share any.
+/// The rows of a zone. Parts end at the bounds of zones, so that no two scans read the same one.
 const ZONE_ROWS: u64 = 8_192;
 
-/// Whether the table is worth more than one part. Ranges and older versions of it are fetched as they are asked for.
+/// Whether the table is large enough for parts. A range of rows or an older version is one part.
 pub fn are_for(listed: &TableListing, command: &TableCommand, options: &ServerOptions) -> bool {
     let is_whole = command.rows.is_none() && command.version.is_none() && command.lease.is_none();
     is_whole && listed.kind == "table" && count(listed, options) > 1
@@ -30,8 +30,8 @@ fn count(listed: &TableListing, options: &ServerOptions) -> u64 {
     by_size.min(listed.rows.unwrap_or(0) / ZONE_ROWS).min(PARTS_MAX)
 }
 
-/// An endpoint for each part, in the order of the rows; and how many rows there are. `connection` is for them alone. None
-/// where there are as many leases as there may be: the table can be fetched as a whole.
+/// An endpoint for each part, in the order of the rows, and the number of rows. `connection` belongs to them alone. `None`
+/// if there is no room for another lease: then the table is fetched as a whole.
 pub async fn endpoints(
     leases: &Leases,
     caller: &CallContext,
@@ -42,7 +42,7 @@ pub async fn endpoints(
     let listed = {
         let turn = connection.turn().await?;
         hold(&turn).await?;
-        // As of the version that is held from now on.
+        // Read in the version that the lease holds from now on.
         turn.session().table(&command.schema, &command.table).map_err(status)?
     };
     let Some(listed) = listed else { return Ok(None) };
@@ -60,14 +60,14 @@ pub async fn endpoints(
     Ok(Some((ranges(rows, count(&listed, options)).map(part).collect(), rows)))
 }
 
-/// All rows in at most so many ranges of whole zones. The table may have been emptied since it was found to be large: then
-/// there is one range, of no rows.
+/// Splits all rows into at most `parts` ranges of whole zones. If the table was emptied since it was found to be large,
+/// there is one empty range.
 fn ranges(rows: u64, parts: u64) -> impl Iterator<Item = (u64, u64)> {
     let part_rows = rows.div_ceil(parts.max(1)).next_multiple_of(ZONE_ROWS).max(ZONE_ROWS);
     (0..rows.div_ceil(part_rows).max(1)).map(move |part| (part * part_rows, rows.min((part + 1) * part_rows)))
 }
 
-/// The lease that a ticket of a part names.
+/// The lease in the ticket of a part.
 pub fn lease_of(ticket: &[u8]) -> Option<String> {
     if !is_json(ticket) {
         return None;

@@ -1,4 +1,4 @@
-//! A table by its name: what it is, and its rows.
+//! A table by its name: its description and its rows.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::sessions::{CallContext, Connection, Sessions};
 use crate::sql::statements::Tickets;
 use crate::stream::{ClientOptions, FlightStream, schema_bytes};
 
-/// Nothing runs: the tickets say what to read, and can be used any number of times.
+/// Runs nothing: the tickets name the rows to read, and can be used repeatedly.
 pub async fn info(
     sessions: &Sessions,
     leases: &Leases,
@@ -37,7 +37,7 @@ pub async fn info(
             endpoint,
             total_records: known(Some(rows)),
             total_bytes: known(listed.size_bytes.filter(|_| command.columns.is_none())),
-            // One after the other, they are the rows as they lie.
+            // The endpoints, one after the other, give the rows in their stored order.
             ordered: true,
             ..FlightInfo::new()
         });
@@ -63,12 +63,12 @@ fn table_command(command: &TableCommand) -> TableCommand {
     TableCommand { columns: None, rows: None, version: None, lease: None, ..command.clone() }
 }
 
-/// -1 is what Flight says for unknown.
+/// Flight uses -1 for unknown.
 fn known(number: Option<u64>) -> i64 {
     number.and_then(|number| i64::try_from(number).ok()).unwrap_or(-1)
 }
 
-/// For a caller who is about to fetch it.
+/// The schema for a caller that is about to fetch the table.
 pub async fn schema_of(connection: &Connection, command: &TableCommand, client_options: ClientOptions) -> Result<SchemaRef, Status> {
     let turn = connection.turn().await?;
     let session = turn.session();
@@ -80,7 +80,7 @@ pub async fn schema_of(connection: &Connection, command: &TableCommand, client_o
     Ok(wire_schema(&described.schema, client_options.types))
 }
 
-/// For a list, which is no attempt to read each table in it.
+/// The schema for a list, which does not count as an attempt to read each table.
 async fn schema_in_list(connection: &Connection, command: &TableCommand, client_options: ClientOptions) -> Result<SchemaRef, Status> {
     let turn = connection.turn().await?;
     let described = match is_wide(turn.session(), command)? {
@@ -90,7 +90,7 @@ async fn schema_in_list(connection: &Connection, command: &TableCommand, client_
     Ok(wire_schema(&described.map_err(status)?.schema, client_options.types))
 }
 
-/// Whether all columns are asked for, and are too many to look up each.
+/// Whether the command wants all columns, and they are too many to look up each.
 fn is_wide(session: &Session, command: &TableCommand) -> Result<bool, Status> {
     Ok(command.columns.is_none() && session.has_many_columns(&command.schema, &command.table).map_err(status)?)
 }
@@ -122,7 +122,7 @@ pub async fn read(
     tickets.read(caller, output, session)
 }
 
-/// What is told of a table in a list.
+/// The description of a table in a list.
 pub async fn listed(connection: &Arc<Connection>, listed: TableListing, client_options: ClientOptions) -> Result<FlightInfo, Status> {
     let path = vec![listed.schema, listed.name];
     let command = TableCommand::of_path(&path)?;

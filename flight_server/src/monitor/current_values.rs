@@ -1,4 +1,4 @@
-//! Numbers that are looked up when somebody asks for them.
+//! Metrics that are computed when they are scraped.
 
 use std::fmt;
 use std::sync::Weak;
@@ -33,8 +33,8 @@ impl Collector for CurrentValues {
         };
         let StatementCounts { queued, running, unread } = self.engine.statement_counts();
         gauge("statements_running", "Statements that run", running)?;
-        gauge("statements_unread", "Statements that run no further, since nobody reads their results", unread)?;
-        gauge("statements_queued", "Statements that wait for their turn", queued)?;
+        gauge("statements_unread", "Statements that are paused, because nobody reads their results", unread)?;
+        gauge("statements_queued", "Statements that wait in the queue", queued)?;
         gauge("uptime_seconds", "Since the server began", self.started.elapsed().as_secs())?;
         if let Some(service) = self.service.upgrade() {
             of_clients(&service.counts(), &mut gauge)?;
@@ -60,18 +60,18 @@ fn of_clients(counts: &Counts, gauge: &mut Gauge<'_>) -> fmt::Result {
     gauge("prepared_statements", "Prepared statements that clients hold", counts.prepared_statements as u64)?;
     gauge("results_waiting", "Results that nobody has fetched yet", counts.results_waiting as u64)?;
     gauge("results_running", "Results that are being fetched", counts.results_running as u64)?;
-    gauge("results_unread_bytes", "What was made of results and their clients have not read", counts.unread_bytes as u64)
+    gauge("results_unread_bytes", "Bytes of results that clients have not read yet", counts.unread_bytes as u64)
 }
 
 fn of_store(usage: &Usage, gauge: &mut Gauge<'_>) -> fmt::Result {
-    gauge("memory_used_bytes", "What the operators of all statements hold", usage.memory_used_bytes)?;
-    gauge("memory_limit_bytes", "What they may hold", usage.memory_limit_bytes)?;
+    gauge("memory_used_bytes", "Memory that the operators of all statements use", usage.memory_used_bytes)?;
+    gauge("memory_limit_bytes", "Memory that they may use", usage.memory_limit_bytes)?;
     gauge("tables", "Stored tables", usage.tables)?;
-    gauge("segments", "Segments of the tables as they are now", usage.segments)?;
-    gauge("log_bytes", "Rows of small writes that are in no segment yet", usage.log_bytes)?;
-    gauge("store_bytes", "Segments, what lies beside them, and logs", usage.store_bytes)?;
-    gauge("compaction_backlog_segments", "Segments that are to be rewritten in the background", usage.backlog_segments)?;
-    gauge("compaction_backlog_bytes", "And their bytes", usage.backlog_bytes)?;
+    gauge("segments", "Segments of the current versions of the tables", usage.segments)?;
+    gauge("log_bytes", "Bytes of small writes that are in no segment yet", usage.log_bytes)?;
+    gauge("store_bytes", "Bytes of segments, of their side files and of logs", usage.store_bytes)?;
+    gauge("compaction_backlog_segments", "Segments that wait for compaction in the background", usage.backlog_segments)?;
+    gauge("compaction_backlog_bytes", "Bytes of the segments that wait for compaction", usage.backlog_bytes)?;
     gauge("compactions_running", "Compactions that run", usage.compactions_running)
 }
 

@@ -1,4 +1,4 @@
-//! Whether the server takes statements.
+//! Whether the server accepts statements.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use crate::drain::Drain;
 
 #[derive(Debug, Serialize)]
 pub struct Health {
-    /// `ok`, `draining`, `stuck`: calls are not answered, or `poisoned`: a write to the disk failed, so that nothing more is written before
-    /// the store was opened again.
+    /// `ok`, `draining`, `stuck`: calls are not answered, or `poisoned`: a write to the disk failed, and nothing more is written until
+    /// the store is opened again.
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

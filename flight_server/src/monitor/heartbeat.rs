@@ -1,15 +1,15 @@
-//! Whether the threads that answer calls come round to anything. A server in which none does takes no statements, whatever else is well.
+//! Whether the threads that answer calls still make progress. If none does, the server takes no statements, however well it looks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A busy server comes round many times a second, and beats once.
+/// A busy server polls many times a second, and records one beat.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Heartbeat {
     begun: Instant,
-    /// After it had begun.
+    /// Measured from the start.
     last_ms: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pulse_that_was_not_felt_for_seconds_is_none() {
+    fn without_a_beat_for_seconds_the_heart_has_stopped() {
         let pulse = Heartbeat::new();
         pulse.beat();
         let now = Instant::now();

@@ -1,8 +1,8 @@
-//! What operators see of a server: whether it takes statements, and numbers.
+//! What operators see of a server: its health and its metrics.
 //!
-//! - [`health`] — one word and why, [`heartbeat`] a part of that; [`statements`] what is counted of every statement that ends;
-//!   [`current_values`] what is looked up when somebody asks
-//! - [`http`] — answers with them, on a thread of its own
+//! - [`health`] — the state and its reason; [`heartbeat`] whether threads respond; [`statements`] counters of statements;
+//!   [`current_values`] metrics that are computed on each scrape
+//! - [`http`] — serves them, on a thread of its own
 
 mod current_values;
 mod health;
@@ -28,7 +28,7 @@ pub use health::Health;
 pub use heartbeat::Heartbeat;
 pub use http::Http;
 
-/// Of one server.
+/// The monitor of one server.
 pub struct Monitor {
     engine: Engine,
     drain: Drain,
@@ -36,12 +36,12 @@ pub struct Monitor {
     metrics: Registry,
     pub connections: Connections,
     pub pulse: Heartbeat,
-    /// None where no collector was named.
+    /// `None` if no collector is configured.
     pub traces: Option<Traces>,
 }
 
 impl Monitor {
-    /// Counts from here on, for the server at `address`. Statements of an engine are counted by the first server on it.
+    /// Counts from here on, for the server at `address`. If several servers share an engine, the first one counts its statements.
     pub fn new(engine: &Engine, service: &Arc<Service>, address: SocketAddr) -> Result<Arc<Monitor>, ServerError> {
         let (mut metrics, started) = (Registry::with_prefix("quiver"), Instant::now());
         let (options, drain) = (&service.options, service.drain.clone());
@@ -66,7 +66,7 @@ impl Monitor {
         Health::of(&self.engine, &self.drain, &self.pulse, self.started)
     }
 
-    /// All numbers, as OpenMetrics writes them, which Prometheus reads.
+    /// All metrics in the format of OpenMetrics, which Prometheus reads.
     pub fn metrics(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.metrics)?;

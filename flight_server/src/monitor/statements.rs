@@ -1,4 +1,4 @@
-//! What is counted of every statement that ends.
+//! Counters of statements that have ended.
 
 use engine::StatementEnd;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// From a point query to a report.
+/// The buckets reach from a point query to a report.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0, 600.0];
 
 #[derive(Clone)]
@@ -45,9 +45,9 @@ impl Statements {
             "From the start of a statement to the end of its result",
             statements.seconds.clone(),
         );
-        registry.register("queue_wait_milliseconds", "Time that statements waited for their turn", statements.queued_ms.clone());
+        registry.register("queue_wait_milliseconds", "Time that statements waited in the queue", statements.queued_ms.clone());
         registry.register("rows_returned", "Rows that left the engine", statements.rows.clone());
-        registry.register("bytes_touched", "Bytes of tables that were read where they lie", statements.bytes_touched.clone());
+        registry.register("bytes_touched", "Bytes of tables that were read in place", statements.bytes_touched.clone());
         registry.register("bytes_returned", "Bytes that left the engine", statements.bytes_returned.clone());
         statements
     }

@@ -1,12 +1,12 @@
-//! How long and how full a message may be before it is taken apart: what is a few bytes on the wire can be very many in memory.
+//! Bounds of a message that are checked before it is decoded: a few bytes on the wire can become very many in memory.
 
 use bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use tonic::Status;
 
-/// Of a command or a request that holds no statement and no result.
+/// The limit for a command or a request without a statement and a result.
 const BYTES_MAX: usize = 1 << 20;
-/// Of endpoints, their places and names in a path, together.
+/// The limit for endpoints, their locations and names in a path, together.
 const PARTS_MAX: usize = 10_000;
 
 pub fn check_length(bytes: &[u8], what: &str) -> Result<(), Status> {
@@ -16,9 +16,9 @@ pub fn check_length(bytes: &[u8], what: &str) -> Result<(), Status> {
     }
 }
 
-/// A FlightInfo, in the fields `outer` of the message: it comes with the statement, and so may be long.
+/// Checks a FlightInfo in the fields `outer` of the message. It may be long, because it holds the statement.
 pub fn check_info(message: &[u8], outer: &[u32]) -> Result<(), Status> {
-    // In Flight.proto: its endpoints, their places, and the path of its descriptor.
+    // Field numbers of Flight.proto: its endpoints, their locations, and the path of its descriptor.
     let parts = [&[3][..], &[3, 2], &[2, 3]].map(|path| count(message, &[outer, path].concat()));
     match parts.iter().sum::<usize>() {
         parts if parts > PARTS_MAX => {
@@ -28,7 +28,7 @@ pub fn check_info(message: &[u8], outer: &[u32]) -> Result<(), Status> {
     }
 }
 
-/// How often there is something at the end of the path. What is no message counts as far as it is one.
+/// The number of fields at the end of the path. An invalid message counts up to its first error.
 fn count(mut message: &[u8], path: &[u32]) -> usize {
     let Some((wanted, deeper)) = path.split_first() else { return 1 };
     let mut found = 0;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_many_parts_is_counted_before_it_is_built() {
+    fn many_parts_are_counted_before_they_are_built() {
         check_info(&info(4_000, 1_000).encode_to_vec(), &[]).unwrap();
         for (endpoints, names) in [(6_000, 0), (0, 10_001)] {
             let info = info(endpoints, names);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_has_no_parts() {
+    fn an_invalid_message_has_no_parts() {
         for garbage in [&b"\x1a\xff\xff\xff\xff\x7f"[..], b"\xff\xff\xff", b"\x1a", b""] {
             check_info(garbage, &[]).unwrap();
             check_info(garbage, &[1]).unwrap();

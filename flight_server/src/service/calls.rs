@@ -1,4 +1,4 @@
-//! The service as tonic serves it: headers are read here, and the work is in the files beside this one.
+//! The service as tonic serves it: it reads the headers here, and the other files of this module do the work.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Calls {
         self.executor(&caller, &put.descriptor.cmd).run(async move { service.put(&caller, put).await }).await
     }
 
-    /// For a call that plans or runs what `command` says.
+    /// Runs a call that plans or runs the command.
     fn executor(&self, caller: &CallContext, command: &[u8]) -> ExecutorLease {
         if self.0.is_kill(caller, command) { self.0.executors.control() } else { self.0.executors.lease() }
     }
@@ -78,7 +78,7 @@ impl FlightService for Calls {
         logged("GetFlightInfo", self.0.named_calls.run(&principal, name, info).await.map(Response::new))
     }
 
-    /// Planning does not take long enough to be polled for: the first answer is the last.
+    /// Planning is too short to be polled for: the first answer is the last.
     async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
@@ -95,7 +95,7 @@ impl FlightService for Calls {
         Ok(Response::new(SchemaResult { schema: schema_bytes(&schema)? }))
     }
 
-    /// Never comes here: [`super::Downloads`] answers it.
+    /// Never called: [`super::Downloads`] answers it.
     async fn do_get(&self, _: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         Err(Status::unimplemented("DoGet is answered before tonic has it"))
     }

@@ -1,4 +1,4 @@
-//! Commands of Flight SQL as they come in, and those about metadata, which need no state.
+//! Decoding commands of Flight SQL, and answering those about metadata, which need no state.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -21,7 +21,7 @@ pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
         return Err(Status::invalid_argument(format!("the {what} is empty; send one that says something")));
     }
     let any = Any::decode(bytes).map_err(|_| protobuf_status(what))?;
-    // Those who read statements and plans have limits of their own.
+    // Statements and plans have limits of their own.
     let is_statement = any.is::<CommandStatementQuery>() || any.is::<CommandStatementUpdate>() || any.is::<CommandStatementSubstraitPlan>();
     if !is_statement {
         check_length(&any.value, what)?;
@@ -29,11 +29,11 @@ pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
     Command::try_from(any).map_err(|_| protobuf_status(what))
 }
 
-/// Longer than any KILL.
+/// No KILL statement is longer.
 const KILL_BYTES_MAX: usize = 1 << 10;
 
 impl Service {
-    /// Whether the command ends another statement: it must not wait for that one.
+    /// Whether the command is KILL, which must not wait for the statement that it ends.
     pub fn is_kill(&self, caller: &CallContext, command: &[u8]) -> bool {
         if command.len() > KILL_BYTES_MAX {
             return false;
@@ -55,7 +55,7 @@ pub fn unknown(command: &Command, call: &str) -> Status {
     Status::unimplemented(format!("{call} of \"{name}\" is not answered; docs/flight-sql.md lists what is"))
 }
 
-/// None where the command is not about metadata.
+/// `None` if the command is not about metadata.
 pub fn metadata_schema(command: &Command) -> Option<SchemaRef> {
     Some(match command {
         Command::CommandGetCatalogs(_) => catalogs::schema(),
@@ -72,7 +72,7 @@ pub fn metadata_schema(command: &Command) -> Option<SchemaRef> {
     })
 }
 
-/// What [`metadata_schema`] knows the columns of.
+/// Answers the commands for which [`metadata_schema`] has the columns.
 pub async fn metadata_rows(
     connection: &Connection,
     command: &Command,
@@ -97,7 +97,7 @@ pub async fn metadata_rows(
     rows.map_err(status)
 }
 
-/// The engine's limit, which it holds statements to.
+/// The engine enforces this limit of statements.
 const STATEMENT_BYTES_MAX: i64 = 64 << 20;
 
 pub fn facts(engine: &Engine, options: &ServerOptions) -> ServerFacts {

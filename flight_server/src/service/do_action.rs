@@ -1,4 +1,4 @@
-//! DoAction. Messages of Flight SQL come and go wrapped in an `Any`, those of Flight itself bare.
+//! DoAction. Messages of Flight SQL are wrapped in an `Any`, those of Flight itself are not.
 
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionRequest, ActionBeginTransactionResult,
@@ -24,7 +24,7 @@ use crate::sessions::CallContext;
 use crate::sql::statements::{Statement, plan_of};
 use crate::stream::schema_bytes;
 
-/// Of Flight SQL and of Flight: name, and the messages of proto that it takes and gives.
+/// The actions of Flight SQL and of Flight: name, and the protobuf messages of request and response.
 const STANDARD: [(&str, &str); 13] = [
     ("CreatePreparedStatement", "Request: ActionCreatePreparedStatementRequest\nResponse: ActionCreatePreparedStatementResult"),
     ("ClosePreparedStatement", "Request: ActionClosePreparedStatementRequest\nResponse: none"),
@@ -46,7 +46,7 @@ pub fn list() -> Vec<ActionType> {
     STANDARD.iter().chain(&ACTIONS).map(action).collect()
 }
 
-/// What runs no statement, and may be about those that run.
+/// Actions that run no statement, and may be about running ones.
 const SHORT: [&str; 10] = [
     "BeginTransaction",
     "CancelFlightInfo",
@@ -60,7 +60,7 @@ const SHORT: [&str; 10] = [
     "stats",
 ];
 
-/// Whether it is done at once, so that it waits for no statement.
+/// Whether the action is answered at once, without waiting for a statement.
 pub fn is_short(action: &Action) -> bool {
     SHORT.contains(&action.r#type.as_str())
 }
@@ -162,7 +162,7 @@ impl Service {
     async fn prepare(&self, caller: &CallContext, statement: Statement, transaction: Option<Bytes>) -> Acted {
         let connection = self.connection(caller, transaction.as_deref())?;
         let (handle, prepared) = self.prepared.prepare(connection, caller, statement).await?;
-        // No schema at all says that there is no result; JDBC takes such a statement for an update.
+        // An absent schema means that there is no result: JDBC treats such a statement as an update.
         let dataset_schema = match prepared.schema.fields().is_empty() {
             true => Bytes::new(),
             false => schema_bytes(&prepared.schema)?,
@@ -171,7 +171,7 @@ impl Service {
         answer(ActionCreatePreparedStatementResult { prepared_statement_handle: handle, dataset_schema, parameter_schema }.as_any())
     }
 
-    /// The plan of a query that is sent as JSON.
+    /// The plan of a query. The body is JSON.
     async fn substrait_plan(&self, caller: &CallContext, body: &Bytes) -> Acted {
         self.drain.check()?;
         let wanted =
@@ -182,7 +182,7 @@ impl Service {
         answered(plan_of(&turn, &query.sql).await?)
     }
 
-    /// What a ticket keeps, if it keeps anything.
+    /// Renews the lease or the waiting result of a ticket.
     fn renew(&self, caller: &CallContext, ticket: &[u8]) -> Result<(), Status> {
         if is_json(ticket) {
             let lease = TableCommand::of_json(ticket)?.lease;
@@ -194,7 +194,7 @@ impl Service {
         }
     }
 
-    /// Every result of the FlightInfo.
+    /// Cancels every result of the FlightInfo.
     fn cancel(&self, caller: &CallContext, info: FlightInfo) -> Result<CancelStatus, Status> {
         let tickets = info.endpoint.iter().map(|endpoint| endpoint.ticket.as_ref().map(|ticket| &ticket.ticket));
         let cancelled = tickets.flatten().filter_map(|ticket| match handle_of(Some(ticket)) {
@@ -207,8 +207,8 @@ impl Service {
         cancelled.first().copied().ok_or_else(unknown)
     }
 
-    /// How far a statement of the caller is: that of a ticket, or the last one of his session. It is looked up and not asked for in
-    /// SQL, so that it comes while the statement has the session's turn and while all places to run in are taken. What does not
+    /// The progress of a statement of the caller: that of a ticket, or the last one of the session. It is looked up without
+    /// SQL, so that it works while the statement holds the session's lock and all permits are taken. A statement that does not
     /// run, or belongs to another user, has no answer and is no error: clients that poll are often late.
     fn progress(&self, caller: &CallContext, body: &Bytes) -> Acted {
         let report = match (body.is_empty(), &caller.session) {
@@ -250,7 +250,7 @@ impl Service {
     }
 }
 
-/// The handle in a ticket of ours.
+/// The handle in a ticket of this server.
 fn handle_of(ticket: Option<&Bytes>) -> Option<Bytes> {
     match decode(ticket?, "ticket") {
         Ok(Command::TicketStatementQuery(ticket)) => Some(ticket.statement_handle),

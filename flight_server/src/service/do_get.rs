@@ -1,4 +1,4 @@
-//! DoGet: a result that was promised, an answer about metadata, a table, or the rows of a plan.
+//! DoGet: the result of a ticket, an answer about metadata, a table, or the rows of a plan.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::sql::statements::{Started, Statement, start};
 use crate::stream::{FlightStream, of_batches};
 
 impl Service {
-    /// A result that was promised is only handed on; all else is planned here first, and nothing of that begins on a server that is leaving.
+    /// The result of a ticket is only passed on. Anything else is planned here first, which a server that shuts down refuses.
     pub async fn get(self: &Arc<Service>, caller: CallContext, ticket: Ticket) -> Result<FlightStream, Status> {
         let service = Arc::clone(self);
         if is_json(&ticket.ticket) {
@@ -45,8 +45,8 @@ impl Service {
         }
     }
 
-    /// A plan reads and does nothing else, and so may be its own ticket, which spares a call and the way of the plan back: it does not
-    /// matter how often it runs.
+    /// A plan only reads, and so may be its own ticket. This saves a call, and the server need not send the plan back. It does not
+    /// matter how often a plan runs.
     async fn run_plan(&self, caller: &CallContext, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
         self.tickets.check_room(&caller.principal)?;
         let statement = Statement::of_plan(asked.plan, &caller.binding)?;

@@ -1,5 +1,5 @@
-//! DoGet on the wire. tonic's own way copies a message twice before the socket sees it; here the body of the response is made of the
-//! buffers themselves, a message a frame, of which small ones are put together. All other calls are tonic's.
+//! DoGet on the wire. tonic copies a message twice before it reaches the socket. Here the body of the response consists of the
+//! buffers themselves, one frame per message, and small buffers are joined. tonic handles all other calls.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,15 +24,15 @@ use crate::transport::{Answer, Parts, require_whole_body, wait, within_deadline}
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
 const DO_PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
-/// Of a call that brings no rows: the longest statement, and what is around it. It is taken apart before anybody has asked who
-/// sends it, and a list of empty names takes twelve times its bytes.
+/// The limit for a call without rows: the longest statement, and its envelope. It is decoded before the caller is
+/// authenticated, and a list of empty names takes twelve times its bytes in memory.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
-/// How tonic begins to say that a message cannot be read, with the code of a bug in the server.
+/// How tonic's messages about an undecodable message begin. It gives them the code of a bug in the server.
 const UNREADABLE: [&str; 3] = ["failed to decode Protobuf message", "Unexpected EOF decoding stream", "Missing request message"];
 const ENCODING: &str = "grpc-encoding";
 const GRPC: http::HeaderValue = http::HeaderValue::from_static("application/grpc");
 
-/// The service with its DoGet before it.
+/// The service, with its own DoGet in front of it.
 #[derive(Clone)]
 pub struct Downloads {
     calls: Calls,
@@ -44,7 +44,7 @@ pub struct Downloads {
 }
 
 impl Downloads {
-    /// With `in_place`, where there is no TLS, rows are sent from where they lie.
+    /// With `in_place`, which needs a connection without TLS, rows are sent from where they are stored.
     pub fn new(calls: Calls, message_bytes_max: usize, in_place: bool) -> Downloads {
         let request_bytes_max = message_bytes_max.min(REQUEST_BYTES_MAX);
         let of_at_most = |bytes_max| FlightServiceServer::new(calls.clone()).max_decoding_message_size(bytes_max);
@@ -103,8 +103,8 @@ async fn in_our_words(answer: impl Future<Output = Result<http::Response<Body>, 
     refused.map_or(response, Status::into_http).map(Answer::One)
 }
 
-/// For what tonic says of a request that it cannot read: of a message over its limit, which is the one error of this code that a request
-/// can come to, and of one that is none.
+/// Rewrites the errors of tonic for a request that it cannot read: a message over its limit, which is the only error of this code that
+/// a request can cause, and an undecodable one.
 fn unreadable(status: &Status, bytes_max: usize) -> Option<Status> {
     let why = match status.code() {
         Code::OutOfRange => format!(
@@ -147,7 +147,7 @@ fn response(messages: FlightStream, in_place: bool) -> http::Response<Answer> {
     response
 }
 
-/// The messages, and how it ended. The stream is dropped before that is said.
+/// The messages and the final status. The stream is dropped before the status is sent.
 fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Frame<Parts>> + Send {
     futures::stream::unfold(Some(messages), move |messages| async move {
         let mut messages = messages?;
@@ -162,7 +162,7 @@ fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Frame<Pa
 fn trailers(status: &Status) -> Frame<Parts> {
     let mut headers = http::HeaderMap::new();
     if status.add_header(&mut headers).is_err() {
-        // Its metadata is nothing that a header can hold.
+        // A header cannot hold its metadata.
         headers.clear();
         headers.insert("grpc-status", http::HeaderValue::from(status.code() as i32));
     }

@@ -25,7 +25,7 @@ use crate::stream::{Batches, incoming};
 
 type Messages = Peekable<active_streams::Messages>;
 
-/// A DoPut of which the first message has come.
+/// A DoPut after its first message.
 pub struct Put {
     pub descriptor: FlightDescriptor,
     messages: Messages,
@@ -39,7 +39,7 @@ impl Service {
         Ok(Put { descriptor: descriptor(&mut messages).await?, messages, _place: place })
     }
 
-    /// The `app_metadata` of the one answer.
+    /// The `app_metadata` of the only answer.
     pub async fn put(&self, caller: &CallContext, put: Put) -> Result<Bytes, Status> {
         let Put { descriptor, messages, _place } = put;
         if is_plain(&descriptor)? {

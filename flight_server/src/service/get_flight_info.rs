@@ -1,5 +1,5 @@
 //! GetFlightInfo and GetSchema. A query is planned here and runs when it is fetched; anything else runs here, once,
-//! and what is fetched then has no rows. GetSchema runs nothing.
+//! and its result has no rows. GetSchema runs nothing.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Service {
     }
 }
 
-/// Without SQL: a path, or JSON. What is neither this nor a command says nothing.
+/// A table without SQL: a path, or JSON. A descriptor that is neither this nor a command is an error.
 pub fn is_plain(descriptor: &FlightDescriptor) -> Result<bool, Status> {
     let refused = |why: String| Err(Status::invalid_argument(format!("the descriptor {why}")));
     let (has_command, has_path) = (!descriptor.cmd.is_empty(), !descriptor.path.is_empty());
@@ -106,7 +106,7 @@ fn flight_info(told: TicketInfo, descriptor: FlightDescriptor) -> Result<FlightI
         schema: schema_bytes(&told.schema)?,
         flight_descriptor: Some(descriptor),
         endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(ticket.as_any().encode_to_vec()))],
-        // Of a statement that changes rows: how many. Clients take it for the count of rows affected.
+        // For a statement that changes rows this is their number. Clients use it as the count of affected rows.
         total_records: told.rows.unwrap_or(-1),
         total_bytes: -1,
         ordered: true,
@@ -114,7 +114,7 @@ fn flight_info(told: TicketInfo, descriptor: FlightDescriptor) -> Result<FlightI
     })
 }
 
-/// The command itself is the ticket: it is asked again when it is fetched.
+/// The command itself is the ticket: it is answered when it is fetched.
 fn metadata(schema: &SchemaRef, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
     let ticket = Ticket::new(descriptor.cmd.clone());
     Ok(FlightInfo {

@@ -1,4 +1,4 @@
-//! What clients hold: how much of it, and what of it is forgotten.
+//! Counts the objects that clients hold, and drops those that were abandoned.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Service;
 use crate::auth::Principal;
 
-/// What clients hold.
+/// The number of objects that clients hold.
 pub struct Counts {
     pub sessions: usize,
     pub transactions: usize,
@@ -14,7 +14,7 @@ pub struct Counts {
     pub results_waiting: usize,
     pub results_running: usize,
     pub leases: usize,
-    /// Made and not read, of all results.
+    /// The bytes of all results that are made and not read.
     pub unread_bytes: usize,
 }
 
@@ -32,7 +32,7 @@ impl Service {
         }
     }
 
-    /// Forgets what nobody has used for too long, and what belonged to users that are gone.
+    /// Drops what was idle for too long, and what belonged to dropped users.
     pub fn sweep(&self) {
         let known = RefCell::new(HashMap::new());
         let keep = |principal: &Principal| *known.borrow_mut().entry(principal.clone()).or_insert_with(|| self.logins.is_known(principal));

@@ -1,4 +1,4 @@
-//! The calls of Flight, each handed on to who answers it: a command of Flight SQL, a path, or JSON for plain Flight.
+//! The calls of Flight, each dispatched by its kind: a command of Flight SQL, a path, or JSON for plain Flight.
 
 mod bounds;
 mod calls;
@@ -78,10 +78,10 @@ impl Service {
         }
     }
 
-    /// Who calls: to be asked first in every call, also where the answer would be the same for all.
+    /// Authenticates the caller. Every call does this first, even if its answer is the same for all callers.
     fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<CallContext, Status>> + Send + use<'a, T> {
         let headers = request.metadata();
-        // `Request<T>` is not `Sync`: what is needed is taken out of it before the first await.
+        // `Request<T>` is not `Sync`; extract what is needed before the first await.
         let shown = Credentials::of(request)
             .and_then(|credentials| Ok((credentials, cookie(headers)?, (ClientOptions::of(headers)?, binding(headers)?))));
         async move {
@@ -91,7 +91,7 @@ impl Service {
         }
     }
 
-    /// Where a statement of the caller runs: in the transaction it names, or else in its session.
+    /// The connection for a statement of the caller: the transaction that it names, or else its session.
     fn connection(&self, caller: &CallContext, transaction: Option<&[u8]>) -> Result<Arc<Connection>, Status> {
         match transaction.filter(|id| !id.is_empty()) {
             Some(id) => self.transactions.connection(&caller.principal, id),
@@ -104,10 +104,10 @@ impl Service {
     }
 }
 
-/// Unless it was said, and where queries may have very little: some messages for a few results.
+/// The default for unread bytes is at least this, if the memory limit is very small: some messages for a few results.
 const UNREAD_BYTES_MIN: u64 = 16 << 20;
 
-/// A sixteenth of what queries may have, unless it was said.
+/// The setting, or a sixteenth of the memory for queries.
 fn unread_bytes_max(engine: &Engine, options: &ServerOptions) -> usize {
     let bytes = options.limits.unread_bytes_max.unwrap_or_else(|| (engine.memory_limit_bytes() as u64 / 16).max(UNREAD_BYTES_MIN));
     usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! How sessions begin and end, and their options.
+//! Beginning and ending sessions, and their options.
 
 use arrow_flight::HandshakeResponse;
 use bytes::Bytes;
@@ -18,12 +18,12 @@ use crate::sessions::{CallContext, get_options, set_options};
 type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
 
 impl Service {
-    /// A token that says who calls. Where the server has no users, whoever reaches it gets a session, and its handle is
+    /// Returns a token that identifies the caller. If the server has no users, it begins a session for anybody, whose handle is
     /// the token.
     pub async fn handshake(&self, credentials: Credentials) -> Result<Response<Answers<HandshakeResponse>>, Status> {
         let token = match (self.logins.identity(&credentials).await?, credentials.secret) {
             (None, _) => self.sessions.begin(None)?.0,
-            // Another one for it would make a token that somebody has got hold of good for ever.
+            // No new token for a token: a stolen one could be renewed for ever.
             (Some(_), Secret::Bearer(token)) => token.into(),
             (Some(identity), _) => self.logins.token(&identity)?.into(),
         };
@@ -32,7 +32,7 @@ impl Service {
         Ok(response)
     }
 
-    /// Begins a session where there is none, and names it by a cookie.
+    /// Begins a session if the call has none, and names it by a cookie.
     pub async fn set_session_options(&self, caller: &CallContext, body: &Bytes) -> Acted {
         check_length(body, "request")?;
         let request = SetSessionOptionsRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
@@ -52,7 +52,7 @@ impl Service {
         answer(get_options(&connection).await?)
     }
 
-    /// With its prepared statements and its transactions, which roll back.
+    /// Closes the session with its prepared statements and its transactions, which roll back.
     pub fn close_session(&self, caller: &CallContext) -> Acted {
         let Some((handle, _)) = &caller.session else {
             return Err(Status::failed_precondition("this call has no session, so there is none to close"));

@@ -1,4 +1,4 @@
-//! One session of the engine, and whose turn it is.
+//! One session of the engine, with the lock by which its statements take turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,27 +14,27 @@ use crate::handles::Handle;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// For one call and the result of it: nothing it was set to is seen again.
+    /// For one call and its result. Its settings are lost afterwards.
     Call,
     Session,
     /// From BeginTransaction to EndTransaction.
     Transaction,
-    /// A transaction that nobody has asked for and no statement ends.
+    /// A transaction of the server, which no statement of a client can end.
     Lease,
 }
 
-/// **Invariant:** statements of one engine session are planned and started one after the other; what they
-/// stream is read by as many as there are.
+/// **Invariant:** statements of one engine session are planned and started one after the other; their
+/// streams may be read concurrently.
 pub struct Connection {
     session: Session,
     lifetime: Lifetime,
     turn: tokio::sync::Mutex<()>,
     budget: Option<Arc<Budget>>,
-    /// Of the budget: what prepared statements of SQL take.
+    /// The bytes of the budget that SQL prepared statements take.
     kept: Mutex<Option<BudgetShare>>,
-    /// Of a transaction: whether a statement has come yet, and with it BEGIN.
+    /// For a transaction: whether it has run BEGIN, which comes with its first statement.
     is_begun: AtomicBool,
-    /// Of a transaction: the session it was begun in, and ends with.
+    /// For a transaction: the session in which it was begun, and with which it ends.
     begun_in: Option<Handle>,
 }
 
@@ -45,18 +45,18 @@ impl Connection {
         Connection::of(session, Lifetime::Call, None, None)
     }
 
-    /// Of a session, whose prepared statements are kept within the budget.
+    /// For a session, whose prepared statements count against the budget.
     pub fn of_session(session: Session, budget: &Arc<Budget>) -> Arc<Connection> {
         Connection::of(session, Lifetime::Session, None, Some(Arc::clone(budget)))
     }
 
-    /// For a transaction, which begins with its first statement. Clients that do not commit by themselves
-    /// (ADBC in Python) ask for one when they connect and after each commit, and may then wait for hours.
+    /// For a transaction, which begins with its first statement. Clients without autocommit
+    /// (ADBC in Python) begin one when they connect and after each commit, and may then be idle for hours.
     pub fn in_transaction(session: Session, begun_in: Option<Handle>, budget: &Arc<Budget>) -> Arc<Connection> {
         Connection::of(session, Lifetime::Transaction, begun_in, Some(Arc::clone(budget)))
     }
 
-    /// For a lease, which holds a version with a transaction.
+    /// For a lease, which pins a version by a transaction.
     pub fn in_lease(session: Session, budget: &Arc<Budget>) -> Arc<Connection> {
         Connection::of(session, Lifetime::Lease, None, Some(Arc::clone(budget)))
     }
@@ -74,27 +74,27 @@ impl Connection {
         self.begun_in.as_ref()
     }
 
-    /// Whether a transaction is open in it. Takes no turn.
+    /// Whether a transaction is open in it. It does not wait for the lock.
     pub fn is_in_transaction(&self) -> bool {
         self.session.is_in_transaction()
     }
 
-    /// How far the statement is that was begun in it last and has not ended. Takes no turn: that statement may have it.
+    /// The progress of its last statement, if it still runs. It does not wait for the lock, which that statement may hold.
     pub fn progress(&self) -> Option<QueryReport> {
         self.session.progress()
     }
 
-    /// Of a transaction: whether COMMIT or ROLLBACK was said in it.
+    /// For a transaction: whether COMMIT or ROLLBACK was run in it.
     pub fn is_ended(&self) -> bool {
         self.is_begun.load(Ordering::Acquire) && !self.session.is_in_transaction()
     }
 
-    /// As [`Connection::turn`], for a statement that was prepared in it.
+    /// Like [`Connection::turn`], for a statement that was prepared in it.
     pub async fn turn_of_prepared(&self) -> Result<SessionLock<'_>, Status> {
         self.turn().await.map_err(|error| if self.is_ended() { outlived() } else { error })
     }
 
-    /// Waits until no other statement of this session is being started.
+    /// Waits until no other statement of this session is being planned or started.
     pub async fn turn(&self) -> Result<SessionLock<'_>, Status> {
         let turn = SessionLock { connection: self, _guard: self.turn.lock().await };
         if self.is_ended() {
@@ -111,17 +111,17 @@ impl Connection {
         Ok(turn)
     }
 
-    /// Makes `session` as this one is: settings, and what was prepared by SQL.
+    /// Copies its settings and its SQL prepared statements to `session`.
     pub fn lend_settings(&self, session: &Session) -> Result<(), Status> {
         session.copy_settings_from(&self.session).map_err(status)
     }
 
-    /// Room to keep the statement, in case it is a PREPARE.
+    /// Reserves bytes for the statement, in case it is a PREPARE.
     fn room_for(&self, sql: &str) -> Result<Option<BudgetShare>, Status> {
         self.budget.as_ref().map(|budget| budget.take(Session::bytes_of_prepared(sql))).transpose()
     }
 
-    /// After a statement that may have changed what is kept, with the room that was taken before it: what has happened is not refused.
+    /// Updates the share after a statement that may have changed it. The bytes were reserved before, so that this cannot fail.
     fn count_kept(&self, room: Option<BudgetShare>) {
         let mut kept = self.kept.lock();
         match (&mut *kept, room) {
@@ -134,8 +134,8 @@ impl Connection {
     }
 }
 
-/// Clients commit and go on with a statement that they keep prepared; ADBC's cursors do. Its call names no transaction, so that there is
-/// none in which it could be meant to run.
+/// Clients commit and go on with a prepared statement that they keep; ADBC's cursors do. Its call names no transaction, so there is
+/// none in which it could run.
 fn outlived() -> Status {
     Status::not_found(
         "the transaction in which this statement was prepared has ended, and the statement with it; prepare it again (with ADBC: a new cursor \
@@ -143,8 +143,8 @@ fn outlived() -> Status {
     )
 }
 
-/// COMMIT or ROLLBACK said in SQL ends a transaction as EndTransaction does; no statement after it may
-/// commit by itself without the client knowing.
+/// COMMIT or ROLLBACK in SQL ends a transaction as EndTransaction does. No statement after it may
+/// autocommit without the client knowing.
 fn ended() -> Status {
     Status::not_found("this transaction has ended; begin another one with BeginTransaction")
 }
@@ -166,7 +166,7 @@ impl SessionLock<'_> {
         Ok(output)
     }
 
-    /// What becomes of a change of the session itself, for which there is `room` to keep it.
+    /// Accepts or refuses a change of the session itself. `room` is the reserved share of the budget.
     pub fn settle(&self, output: &QueryOutput, room: Option<BudgetShare>) -> Result<(), Status> {
         let (lifetime, kind) = (self.connection.lifetime, output.kind());
         match (lifetime, kind) {
@@ -184,12 +184,12 @@ impl SessionLock<'_> {
         }
     }
 
-    /// What the caller does without saying it in SQL, whose rows are none.
+    /// Runs a statement that the caller did not send as SQL. It returns no rows.
     pub async fn run(&self, sql: &str) -> Result<(), EngineError> {
         self.session().execute(sql).await?.collect().await.map(|_| ())
     }
 
-    /// The same of what the caller does not do: the audit has none of it.
+    /// The same for a statement of the server itself. It is not audited.
     pub async fn run_own(&self, sql: &str) -> Result<(), EngineError> {
         self.session().execute_own(sql).await?.collect().await.map(|_| ())
     }

@@ -1,8 +1,8 @@
-//! What a client has set. A session is named by a cookie; a call without one has an engine session for itself and
+//! Sessions of clients. A session is named by a cookie; a call without one has an engine session for itself and
 //! its result.
 //!
-//! - [`open`] — the sessions there are; [`connection`] one engine session and its turns
-//! - [`options`] — session options are settings of SQL
+//! - [`open`] — the open sessions; [`connection`] one engine session and its lock
+//! - [`options`] — session options, which are the settings of SQL
 
 mod connection;
 mod open;

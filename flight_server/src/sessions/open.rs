@@ -1,4 +1,4 @@
-//! The sessions that are open, and which one a call belongs to.
+//! The open sessions, and the session of a call.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub struct Sessions {
 
 /// The context of a call: its principal, its session, what it is for, and the options of the client.
 pub struct CallContext {
-    /// None where the server has no users.
+    /// `None` if the server has no users.
     pub identity: Option<Identity>,
     pub principal: Principal,
     pub session: Option<(Handle, Arc<Connection>)>,
     pub client_options: ClientOptions,
-    /// What a plan is about that the call brings.
+    /// The version and the segments that a plan of the call refers to.
     pub binding: Binding,
-    /// From where the call came.
+    /// The address of the client.
     pub peer: Option<SocketAddr>,
-    /// Closes its connection.
+    /// Cancelling it closes the client's connection.
     pub cut: Option<CancellationToken>,
 }
 
@@ -46,8 +46,8 @@ impl Sessions {
         Sessions { engine: engine.clone(), open, budget: Arc::clone(budget) }
     }
 
-    /// **Invariant:** a session belongs to who began it. Where the server has users a token says who calls and nothing
-    /// else, and the session is the cookie's; where it has none, the token of a handshake names a session as well.
+    /// **Invariant:** a session belongs to the principal that began it. If the server has users, a token only identifies the caller,
+    /// and the cookie names the session. If it has none, the token of a handshake names a session as well.
     pub fn caller(
         &self,
         identity: Option<Identity>,
@@ -64,7 +64,7 @@ impl Sessions {
         Ok(CallContext { identity, principal, session, client_options, binding, peer: shown.peer, cut: shown.cut })
     }
 
-    /// A session that is gone is never replaced in silence: what was set in it would be lost unnoticed.
+    /// A session that has ended is never replaced silently: its settings would be lost unnoticed.
     fn find(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<Connection>, Status> {
         let gone = |unknown: Status| Status::unauthenticated(format!("{}, by connecting again", unknown.message()));
         self.open.get(principal, handle).map_err(gone)
@@ -91,7 +91,7 @@ impl Sessions {
         self.open.len()
     }
 
-    /// The session of the caller, or one for the call.
+    /// The session of the caller, or a new one for this call.
     pub fn connection(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         match &caller.session {
             Some((_, connection)) => Ok(Arc::clone(connection)),
@@ -99,7 +99,7 @@ impl Sessions {
         }
     }
 
-    /// One in which nothing was done yet, set as the caller's session is.
+    /// A new session with the settings of the caller's session.
     pub fn another(&self, caller: &CallContext) -> Result<engine::Session, Status> {
         let session = self.engine_session(caller.identity.as_ref())?;
         if let Some((_, connection)) = &caller.session {
@@ -108,13 +108,13 @@ impl Sessions {
         Ok(session)
     }
 
-    /// A transaction of the caller, which begins with its first statement and ends with his session.
+    /// A transaction of the caller, which begins with its first statement and ends with the session.
     pub fn transaction(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         let begun_in = caller.session.as_ref().map(|(handle, _)| handle.clone());
         Ok(Connection::in_transaction(self.another(caller)?, begun_in, &self.budget))
     }
 
-    /// Of the caller, to hold a version with; it ends with its lease.
+    /// A transaction that pins a version for the caller. It ends with its lease.
     pub fn lease(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         Ok(Connection::in_lease(self.another(caller)?, &self.budget))
     }
@@ -128,7 +128,7 @@ impl Sessions {
     }
 }
 
-/// The handle that the cookie has; other cookies are passed over.
+/// The handle in the cookie. Other cookies are ignored.
 pub fn cookie(headers: &MetadataMap) -> Result<Option<Handle>, Status> {
     for header in headers.get_all("cookie") {
         let text = header.to_str().map_err(|_| Status::invalid_argument("the header cookie is not plain ASCII text"))?;

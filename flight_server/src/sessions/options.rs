@@ -1,4 +1,4 @@
-//! Options of a session are the settings that SET changes and SHOW shows.
+//! Session options: the settings that SET changes and SHOW shows.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::error::{arrow_status, status};
 /// The name of the store as a catalog; `the_catalog_is_called_as_in_sql` holds it to the engine's.
 pub const CATALOG: &str = "quiver";
 
-/// Drivers set them, that of JDBC from its URL. There is one catalog, and names without a schema are in one schema.
+/// Drivers set these options, the JDBC driver from its URL. They are fixed: there is one catalog, and one default schema.
 const FIXED: [(&str, &str); 2] = [("catalog", CATALOG), (SCHEMA_OPTION, DEFAULT_SCHEMA)];
 const SCHEMA_OPTION: &str = "schema";
 
-/// Each is two statements.
+/// Each option takes two statements.
 const OPTIONS_MAX: usize = 1_000;
 
 pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequest) -> Result<SetSessionOptionsResult, Status> {
@@ -42,8 +42,8 @@ pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequ
     Ok(SetSessionOptionsResult { errors })
 }
 
-/// Programs go on as if they were in the schema that they have set. What is wrong with an option has a number in the answer and no words,
-/// so the call fails, before anything is set.
+/// Programs rely on the schema that they have set. The answer has only an error number for an option, and no message,
+/// so a wrong schema fails the whole call before anything is set.
 fn check_schema(request: &SetSessionOptionsRequest) -> Result<(), Status> {
     let wanted = request.session_options.get(SCHEMA_OPTION).and_then(|value| value.option_value.as_ref());
     match wanted {
@@ -60,7 +60,7 @@ async fn set_option(turn: &SessionLock<'_>, name: &str, value: Option<OptionValu
     if let Some((_, fixed)) = FIXED.iter().find(|(known, _)| *known == name) {
         return if text.is_none_or(|text| text == *fixed) { Ok(()) } else { Err(ErrorValue::InvalidValue) };
     }
-    // Nothing but a name reaches the statement.
+    // Only a valid name reaches the statement.
     if name.is_empty() || !name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.')) {
         return Err(ErrorValue::InvalidName);
     }
@@ -78,7 +78,7 @@ fn as_text(value: OptionValue) -> Result<String, ErrorValue> {
         OptionValue::Bool(flag) => Ok(flag.to_string()),
         OptionValue::Int(number) => Ok(number.to_string()),
         OptionValue::Double(number) => Ok(number.to_string()),
-        // No setting is a list.
+        // No setting has a list as its value.
         OptionValue::Texts(_) => Err(ErrorValue::InvalidValue),
     }
 }

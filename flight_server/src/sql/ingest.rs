@@ -14,7 +14,7 @@ use crate::sessions::{CATALOG, Connection};
 use crate::stream::Batches;
 use engine::import::{IfExists, IfMissing, IngestTarget};
 
-/// Where CommandStatementIngest wants its rows.
+/// The target table of CommandStatementIngest.
 pub fn target(command: &CommandStatementIngest) -> Result<IngestTarget, Status> {
     check_name(&command.table)?;
     if command.temporary {
@@ -45,11 +45,11 @@ pub fn target(command: &CommandStatementIngest) -> Result<IngestTarget, Status> 
     Ok(IngestTarget { schema, table: command.table.clone(), if_missing, if_exists })
 }
 
-/// The number of rows. A stream that breaks off leaves nothing behind.
+/// Returns the number of rows. A stream that breaks off leaves nothing behind.
 pub async fn ingest(connection: &Connection, target: IngestTarget, batches: Option<Batches>) -> Result<u64, Status> {
     let batches = batches.ok_or_else(|| Status::invalid_argument("no schema came with the rows; send it first"))?;
     let schema = batches.schema();
-    // What was wrong with the stream, in its own words and with its own code.
+    // The error of the stream, with its own message and code.
     let broken = Arc::new(Mutex::new(None));
     let noted = Arc::clone(&broken);
     let rows = batches.map(move |batch| {

@@ -1,9 +1,9 @@
-//! What Flight SQL asks for.
+//! The requests of Flight SQL.
 //!
-//! - [`statements`] — SQL and plans that run once, and the tickets of results; [`prepared`] statements with bound parameters
+//! - [`statements`] — SQL and plans that run once, and the tickets of results; [`prepared`] prepared statements with bound parameters
 //! - [`transactions`] — transactions and savepoints by handle
-//! - [`ingest`] — rows in
-//! - [`metadata`] — catalogs, schemas, tables, types, what the server can do
+//! - [`ingest`] — rows that a client sends
+//! - [`metadata`] — catalogs, schemas, tables, types, capabilities of the server
 
 pub mod ingest;
 pub mod metadata;

@@ -1,5 +1,5 @@
-//! Transactions that a client holds by their id, each in an engine session of its own: statements without an
-//! id commit by themselves meanwhile. Savepoints are the engine's.
+//! Transactions that a client holds by their id, each in an engine session of its own. Statements without an
+//! id autocommit meanwhile. Savepoints are those of the engine.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::options::ServerOptions;
 use crate::sessions::Connection;
 
 pub struct Transactions {
-    /// Without a statement yet: they hold no version of the store, and may wait for long.
+    /// Transactions without a statement yet: they pin no version of the store, and so may idle for long.
     fresh: Handles<Connection>,
     open: Handles<Connection>,
-    /// Held while one goes from `fresh` to `open` and where one is looked for, so that nobody finds it in neither.
+    /// Held while a transaction moves from `fresh` to `open` and during look-ups, so that every look-up finds it in one of them.
     moving: Mutex<()>,
     savepoints: Handles<SavepointOf>,
 }
 
-/// A session in which SQL may want to begin a transaction.
+/// A session in which a statement may run BEGIN.
 #[derive(Clone, Copy)]
 pub struct TransactionScope<'a> {
     transactions: &'a Transactions,
@@ -30,7 +30,7 @@ pub struct TransactionScope<'a> {
 }
 
 impl TransactionScope<'_> {
-    /// Statements that do not name the transaction of BeginTransaction are not in it, so a BEGIN among them would be a second one.
+    /// A statement that does not name the transaction of BeginTransaction is not part of it, so BEGIN would start a second one.
     pub fn check(&self) -> Result<(), Status> {
         let Some(session) = self.session else { return Ok(()) };
         let Transactions { fresh, open, .. } = self.transactions;
@@ -38,7 +38,7 @@ impl TransactionScope<'_> {
             let _moving = self.transactions.moving.lock();
             (fresh.any(|transaction| transaction.is_begun_in(session)), open.all_of(|transaction| transaction.is_begun_in(session)))
         };
-        // Outside of the locks: one that is being written to answers when that is done.
+        // Outside of the locks, because a connection that receives rows answers only when they have ended.
         if is_any_fresh || begun.iter().any(|transaction| !transaction.is_ended()) {
             return Err(Status::failed_precondition(
                 "a transaction of BeginTransaction is open in this session; name it with the statement, or end it with EndTransaction before BEGIN",
@@ -50,7 +50,7 @@ impl TransactionScope<'_> {
 
 struct SavepointOf {
     transaction: Handle,
-    /// What the engine calls it.
+    /// The name of the savepoint in the engine.
     name: String,
 }
 
@@ -60,7 +60,7 @@ fn savepoint_over() -> Status {
     )
 }
 
-/// In the numbers of FlightSql.proto.
+/// The actions as FlightSql.proto numbers them.
 const SAVEPOINT_RELEASE: i32 = 1;
 const SAVEPOINT_ROLLBACK: i32 = 2;
 
@@ -80,9 +80,9 @@ impl Transactions {
         }
     }
 
-    /// Where there are too many in which nothing was done yet, the oldest of them is forgotten: nothing is lost with it.
-    /// `session` is that of the caller, if he has one, in which no transaction of SQL may be open: of two at once somebody
-    /// would commit the wrong one. Does not wait for the session's turn, which rows that are being sent have for long.
+    /// If there are too many transactions without a statement, the oldest of them is dropped: nothing is lost with it.
+    /// `session` is that of the caller, if there is one. No SQL transaction may be open in it: with two at once, a client
+    /// could commit the wrong one. This does not wait for the session's lock, which an upload may hold for long.
     pub fn begin(&self, principal: &Principal, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
         let is_taken = || session.is_some_and(Connection::is_in_transaction);
         let taken = || {
@@ -90,12 +90,12 @@ impl Transactions {
                 "a transaction that was begun with BEGIN is open in this session; end it with COMMIT or ROLLBACK before BeginTransaction",
             )
         };
-        // First: for what is refused no other gives way.
+        // Checked first, so that a refused call evicts no other transaction.
         if is_taken() {
             return Err(taken());
         }
         let handle = self.fresh.insert_over_oldest(principal, transaction, Connection::begun_in)?;
-        // Again: BEGIN looks for this one when it has run, so of the two at once one sees the other.
+        // Checked again: BEGIN looks for this one after it has run, so if both run at once, one of them sees the other.
         if is_taken() {
             self.fresh.remove(principal, &handle);
             return Err(taken());
@@ -103,7 +103,7 @@ impl Transactions {
         Ok(handle)
     }
 
-    /// What BEGIN in SQL has to ask in this session.
+    /// The check that BEGIN in SQL makes in this session.
     pub fn beside<'a>(&'a self, session: Option<&'a Handle>) -> TransactionScope<'a> {
         TransactionScope { transactions: self, session }
     }
@@ -114,7 +114,7 @@ impl Transactions {
             Ok(connection) => {
                 let put = self.open.put(principal, Handle::copy_from_slice(id), Arc::clone(&connection));
                 if put.is_err() {
-                    // Its statement may be tried again when others have ended.
+                    // The client may retry its statement when other transactions have ended.
                     self.fresh.put(principal, Handle::copy_from_slice(id), Arc::clone(&connection))?;
                 }
                 put.map(|()| connection)
@@ -123,7 +123,7 @@ impl Transactions {
         }
     }
 
-    /// Takes it off the list; none where nothing was done in it yet.
+    /// Removes the transaction; `None` if it has run no statement yet.
     fn taken(&self, principal: &Principal, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
         let _moving = self.moving.lock();
         match self.fresh.remove(principal, id) {
@@ -132,7 +132,7 @@ impl Transactions {
         }
     }
 
-    /// Whatever comes of it, the transaction is over: a commit that was refused has rolled back.
+    /// Ends the transaction in any case: a commit that fails rolls back.
     pub async fn end(&self, principal: &Principal, id: &[u8], action: i32) -> Result<(), Status> {
         let sql = match EndTransaction::try_from(action) {
             Ok(EndTransaction::Commit) => "COMMIT",
@@ -149,19 +149,19 @@ impl Transactions {
         self.savepoints.check_room(principal)?;
         let transaction = self.connection(principal, id)?;
         let turn = transaction.turn().await?;
-        // Of our own making, so that two of one name are two.
+        // The server makes the name, so that two savepoints with the same name stay distinct.
         let name = format!("savepoint_{}", uuid::Uuid::new_v4().simple());
         turn.run(&format!("SAVEPOINT {name}")).await.map_err(status)?;
         self.savepoints.insert(principal, SavepointOf { transaction: Handle::copy_from_slice(id), name })
     }
 
-    /// A savepoint that was gone back to stays; one that was released is over, and those after either of them.
+    /// After a rollback the savepoint stays, and after a release it is over. Later savepoints are over in both cases.
     pub async fn end_savepoint(&self, principal: &Principal, id: &[u8], action: i32) -> Result<(), Status> {
         let savepoint = self.savepoints.get(principal, id).map_err(|_| savepoint_over())?;
         let transaction = self.open.get(principal, &savepoint.transaction)?;
         let turn = transaction.turn().await?;
         let name = &savepoint.name;
-        // A statement that fails would take the transaction with it. SQL may have gone back beyond it, too.
+        // A failing statement would fail the transaction. SQL may have rolled back beyond the savepoint, too.
         if !turn.session().has_savepoint(name) {
             self.savepoints.remove(principal, id);
             return Err(savepoint_over());
@@ -176,19 +176,19 @@ impl Transactions {
         Ok(())
     }
 
-    /// Those of a session that ends are rolled back.
+    /// Rolls back the transactions of a session that ends.
     pub fn end_of_session(&self, session: &[u8]) {
         self.fresh.retain(|_, transaction| !transaction.is_begun_in(session));
         self.open.retain(|_, transaction| !transaction.is_begun_in(session));
         self.forget_savepoints();
     }
 
-    /// Those of transactions that are over.
+    /// Drops the savepoints of transactions that are over.
     fn forget_savepoints(&self) {
         self.savepoints.retain(|principal, savepoint| self.open.holds(principal, &savepoint.transaction));
     }
 
-    /// Of owners that are not kept: their transactions roll back.
+    /// Rolls back the transactions of owners for which `keep` is false.
     pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
         self.fresh.retain(|principal, _| keep(principal));
         self.open.retain(|principal, _| keep(principal));

@@ -1,4 +1,4 @@
-//! Headers by which a client asks for results in another form.
+//! Headers by which a client chooses the form of results.
 
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::IpcWriteOptions;
@@ -8,7 +8,7 @@ use tonic::metadata::MetadataMap;
 
 use crate::error::arrow_status;
 
-/// The JDBC driver has no name of its own on the wire but that of its library.
+/// The JDBC driver identifies itself only by the name of its library.
 const JAVA: &str = "grpc-java";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl ClientOptions {
         Ok(ClientOptions { types: WireTypes { views, jdbc, brief }, compression })
     }
 
-    /// With the types that were decided before.
+    /// These options, with the types of `before`.
     pub fn with_types_of(self, before: ClientOptions) -> ClientOptions {
         ClientOptions { types: before.types, ..self }
     }

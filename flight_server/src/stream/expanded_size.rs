@@ -1,7 +1,7 @@
-//! What a batch takes once its rows lie one behind the other. A value that many rows share is sent once: by dictionaries, by runs, and
-//! by views of one place. A message of a few kilobytes may so have more than any disk holds.
+//! The size of a batch once every row has its own values. A value that many rows share is sent once: by dictionaries, by runs, and
+//! by views of the same bytes. So a message of a few kilobytes may expand to more than any disk holds.
 //!
-//! **Invariant:** finding that out takes time and memory as the message is long, whatever it says: each array within is gone through once.
+//! **Invariant:** computing the size takes time and memory linear in the length of the message: each array is walked once.
 
 use arrow::array::{
     Array, AsArray, DictionaryArray, FixedSizeListArray, GenericByteArray, GenericByteViewArray, GenericListArray, GenericListViewArray,
@@ -13,7 +13,7 @@ use arrow::datatypes::{
     Int64Type, LargeBinaryType, LargeUtf8Type, RunEndIndexType, Schema, StringViewType, Utf8Type,
 };
 
-/// Rows of runs that are gone through one by one, where the runs are elements of something else.
+/// The limit for rows of runs that are walked one by one, which is needed if the runs are nested in another type.
 const ROWS_OF_RUNS_MAX: usize = 1 << 24;
 
 /// Whether rows of `schema` can share values.
@@ -52,7 +52,7 @@ fn bytes_of(array: &dyn Array) -> u64 {
     }
 }
 
-/// The bytes of each value. Of values without bytes there may be any number in the shortest message, so those of one size are not written down.
+/// The bytes of each value. A short message may have any number of values without bytes, so values of one size are not listed.
 enum ExpandedSizes {
     Each { bytes: u64, count: usize },
     Many(Vec<u64>),
@@ -85,14 +85,14 @@ impl ExpandedSizes {
     }
 }
 
-/// The bytes of all values before each, and of all in the end.
+/// The bytes of all values before each value, and finally of all values.
 enum PrefixSums {
     Each { bytes: u64, count: usize },
     Many(Vec<u64>),
 }
 
 impl PrefixSums {
-    /// Of the values from one place to another. Where one is more than all that are there, something is not as it says.
+    /// The bytes of a range of values. A range beyond the last value means that the message is invalid.
     fn between(&self, from: usize, to: usize) -> u64 {
         match self {
             PrefixSums::Each { bytes, count } if from <= to && to <= *count => times(to - from, *bytes),
@@ -136,13 +136,13 @@ fn sizes(array: &dyn Array) -> ExpandedSizes {
             DataType::Int32 => of_runs::<Int32Type>(array),
             _ => of_runs::<Int64Type>(array),
         },
-        // Of which row a value is does not matter: as if each had them all.
+        // It is unknown which values a row has, so each row counts as if it had all of them.
         Union(..) => ExpandedSizes::each(of_union(array.as_union()), array.len()),
         other => ExpandedSizes::each(width(other), array.len()),
     }
 }
 
-/// Of a value of a type where all are of one.
+/// The size of a value of a fixed-size type.
 fn width(data_type: &DataType) -> u64 {
     match data_type {
         DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).unwrap_or(0),
@@ -154,7 +154,7 @@ fn lengths<T: ByteArrayType>(array: &GenericByteArray<T>) -> ExpandedSizes {
     ExpandedSizes::Many(array.offsets().lengths().map(|bytes| bytes as u64).collect())
 }
 
-/// A view begins with its length. Beneath a NULL it may say any, and counts for nothing.
+/// A view begins with its length. Under a NULL the length is arbitrary, and counts as 0.
 fn of_views<T: ByteViewType>(array: &GenericByteViewArray<T>) -> impl Iterator<Item = u64> {
     let views = array.views().iter().enumerate();
     views.map(|(row, view)| if array.is_valid(row) { u64::from(*view as u32) } else { 0 })
@@ -184,7 +184,7 @@ fn of_fixed_lists(list: &FixedSizeListArray) -> ExpandedSizes {
     let width = list.value_length().as_usize();
     match sizes(list.values()) {
         ExpandedSizes::Each { bytes, .. } => ExpandedSizes::each(times(width, bytes), list.len()),
-        // Lists without elements have no bytes either.
+        // Lists without elements have no bytes.
         ExpandedSizes::Many(_) if width == 0 => ExpandedSizes::each(0, list.len()),
         many => {
             let before = many.before();
@@ -201,7 +201,7 @@ fn of_keys<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>) -> Expand
 
 fn of_runs<R: RunEndIndexType>(array: &dyn Array) -> ExpandedSizes {
     if array.len() > ROWS_OF_RUNS_MAX {
-        // More than is ever allowed, in each value.
+        // Every value counts as more than is ever allowed.
         return ExpandedSizes::each(u64::MAX, array.len());
     }
     ExpandedSizes::Many(runs::<R>(array).into_iter().flat_map(|(rows, bytes)| std::iter::repeat_n(bytes, rows)).collect())
@@ -211,7 +211,7 @@ fn run_bytes<R: RunEndIndexType>(array: &dyn Array) -> u64 {
     sum(runs::<R>(array).into_iter().map(|(rows, bytes)| times(rows, bytes)))
 }
 
-/// How many rows each run has, and the bytes of one of them.
+/// The number of rows of each run, and the bytes of one of them.
 fn runs<R: RunEndIndexType>(array: &dyn Array) -> Vec<(usize, u64)> {
     let Some(runs) = array.as_any().downcast_ref::<RunArray<R>>() else { return vec![(1, u64::MAX)] };
     let (first, end) = (runs.offset(), runs.offset() + runs.len());
@@ -233,7 +233,7 @@ fn of_union(array: &UnionArray) -> u64 {
     sum(fields.iter().map(|(id, _)| bytes_of(array.child(id))))
 }
 
-/// Of all values before each, and of all in the end.
+/// Bytes of all values before each value, and finally of all values.
 fn before(sizes: &[u64]) -> Vec<u64> {
     let mut total = 0_u64;
     let sums = sizes.iter().map(|bytes| {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_share_counts_for_each_of_them() {
+    fn shared_values_count_for_each_row() {
         let dictionary = DictionaryArray::new(Int8Array::from(vec![Some(1), Some(1), None, Some(2)]), texts());
         assert_eq!(bytes_of(&dictionary), 4 + 4 + 21);
         let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![10, 1_000, 1_001]), &texts()).unwrap();
@@ -300,14 +300,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_can_be_counted_is_as_much_as_can_be() {
+    fn sizes_saturate() {
         let long: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
         let runs = RunArray::<Int64Type>::try_new(&Int64Array::from(vec![i64::MAX]), &long).unwrap();
         assert_eq!(bytes_of(&runs), u64::MAX);
     }
 
     #[test]
-    fn values_without_bytes_are_counted_without_a_look_at_each() {
+    fn values_without_bytes_are_counted_without_a_walk() {
         let nothing: ArrayRef = Arc::new(NullArray::new(1 << 40));
         let item = Arc::new(Field::new("item", DataType::Null, true));
         let lists = LargeListViewArray::new(item.clone(), vec![0].into(), vec![1].into(), Arc::clone(&nothing), None);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_counts() {
+    fn nested_values_count() {
         let dictionary: ArrayRef = Arc::new(DictionaryArray::new(Int8Array::from(vec![1, 2, 2]), texts()));
         let item = Arc::new(Field::new("item", dictionary.data_type().clone(), true));
         let list = ListArray::new(item, OffsetBuffer::from_lengths([1, 2]), dictionary, None);

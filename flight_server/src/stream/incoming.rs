@@ -1,4 +1,4 @@
-//! Messages from a client as record batches, checked before they are believed.
+//! Decodes messages of a client to record batches, and checks them first.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use tonic::Status;
 use super::expanded_size::{expanded_bytes, may_share};
 use crate::options::ServerOptions;
 
-/// Columns, with those inside of others. Each is looked for by its name among all of them.
+/// The limit for columns, including nested ones. Each is searched by name among all of them.
 const FIELDS_MAX: usize = 20_000;
-/// What is handed on at once: a message of few bytes may have very many rows of nothing, and a table gives each its columns.
+/// The largest batch that is passed on: a short message may have very many rows without bytes, and the table expands its columns.
 const ROWS_AT_ONCE: usize = 131_072;
 
-/// What a client sends: its schema, then batches.
+/// The stream of a client: its schema, then batches.
 pub struct Batches {
     schema: SchemaRef,
-    /// Of one message, where its rows may share values; else its length says enough.
+    /// The limit for one message whose rows may share values. Otherwise its length is limit enough.
     unpacked_bytes_max: Option<u64>,
     decoder: Option<FlightDataDecoder>,
-    /// Of the last message.
+    /// The rest of the last message.
     left: Option<RecordBatch>,
-    /// Of all messages until now.
+    /// The bytes of all messages so far.
     bytes: Arc<AtomicUsize>,
-    /// What was wrong: whoever asks again is told again, and takes it for no end.
+    /// The first error. It is returned again on every further poll, so that it never looks like the end.
     broken: Option<Status>,
 }
 
-/// None where a client sends no Arrow data at all, only the command.
+/// `None` if a client sends only the command, and no Arrow data.
 pub async fn incoming<S>(messages: S, options: &ServerOptions) -> Result<Option<Batches>, Status>
 where
     S: Stream<Item = Result<FlightData, Status>> + Send + 'static,
@@ -48,7 +48,7 @@ where
         let message_bytes = message.as_ref().map_or(0, |message| message.data_header.len() + message.data_body.len());
         counted.fetch_add(message_bytes, Ordering::Relaxed);
         futures::future::ready(match message {
-            // The command alone, or metadata: nothing to decode.
+            // The command alone, or metadata: there is nothing to decode.
             Ok(message) if message.data_header.is_empty() && message.data_body.is_empty() => None,
             Ok(message) => Some(check(&message, unpacked_bytes_max).map(|()| message).map_err(FlightError::from)),
             Err(status) => Some(Err(FlightError::from(status))),
@@ -75,7 +75,7 @@ impl Batches {
         SchemaRef::clone(&self.schema)
     }
 
-    /// What has come until now: a batch may hold on to a message that is longer than its rows.
+    /// The bytes that have arrived so far. A batch may keep a message alive that is longer than its rows.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_rows_of_nothing_are_handed_on_in_pieces() {
+    async fn many_rows_without_bytes_are_passed_on_in_pieces() {
         let batches: Vec<RecordBatch> = received(messages(Arc::new(NullArray::new(1_000_000))).await).await.try_collect().await.unwrap();
         assert!(batches.iter().all(|batch| batch.num_rows() <= ROWS_AT_ONCE));
         assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1_000_000);
     }
 
     #[tokio::test]
-    async fn what_was_broken_once_never_ends_well() {
+    async fn a_broken_stream_stays_broken() {
         let mut messages = messages(Arc::new(Int64Array::from_iter_values(0..10))).await;
         messages.push(Err(Status::aborted("gone")));
         let mut batches = received(messages).await;
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_whole_messages_count_and_not_what_is_used_of_them() {
+    async fn whole_messages_count_and_not_only_their_used_parts() {
         let mut messages = messages(Arc::new(Int64Array::from_iter_values(0..10))).await;
         if let Ok(message) = &mut messages[1] {
             message.data_body = [&message.data_body[..], &[0; 100_000][..]].concat().into();

@@ -1,9 +1,9 @@
-//! A message of a result as it is sent: what `FlightData` is, with a body that stays where it lies, in the mapped file
-//! or in the batch that was computed. Large buffers stay there until the socket takes them, small ones are copied once.
+//! A message of a result: the same bytes as `FlightData`, but its body stays in place, in the mapped file
+//! or in the computed batch. Large buffers stay there until the socket takes them, and small ones are copied once.
 //!
-//! **Invariant:** nothing in place goes through TLS. What is sent from where it lies is read by the system when it is written to the
-//! socket, and of a file that was cut short since, it refuses to read what is no more: the connection ends. A cipher reads in
-//! this process, where zeros stand for what is lost, after the query has looked at its files for the last time.
+//! **Invariant:** nothing in place goes through TLS. The kernel reads buffers in place when they are written to the
+//! socket, and if the file was truncated since, the write fails and the connection ends. A cipher would read in
+//! this process, which sees zeros in place of lost pages, after the query has checked its files for the last time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use tonic::Status;
 
 use super::send_budget::{CreditKind, CreditShare, StreamCredit, counted};
 
-/// Pieces of less are put together: a message of very many columns is not to be one of very many pieces.
+/// Smaller pieces are joined, so that a message of very many columns does not consist of very many pieces.
 const COPIED_BYTES_MAX: usize = 16 << 10;
-/// Of an IPC message, before its header: a mark and the header's length.
+/// The prefix of an IPC message: a marker and the length of the header.
 const PREFIX_BYTES: usize = 8;
-/// Of a gRPC message: whether it is compressed, and its length.
+/// The prefix of a gRPC message: the compression flag and its length.
 const GRPC_PREFIX_BYTES: usize = 5;
 /// The fields of `FlightData` in Flight.proto.
 const HEADER_FIELD: u32 = 2;
@@ -45,13 +45,13 @@ impl Message {
         Message { metadata, ..self }
     }
 
-    /// Counted in the lane until its last byte is sent.
+    /// It counts in the lane until its last byte is sent.
     pub fn counted_in(self, credit: &Arc<StreamCredit>) -> Message {
         let bytes = self.header.len() + self.metadata.len() + self.body.iter().map(Bytes::len).sum::<usize>();
         Message { share: Some(Arc::new(credit.hold(CreditKind::Message, bytes))), ..self }
     }
 
-    /// The bytes of the message on the wire, in order. With `in_place` large buffers are those of the batch.
+    /// The bytes of the message on the wire, in order. With `in_place`, large buffers are those of the batch.
     pub fn into_wire(self, in_place: bool) -> Result<VecDeque<Bytes>, Status> {
         let body_bytes: usize = self.body.iter().map(Bytes::len).sum();
         let fields = [(HEADER_FIELD, self.header.len()), (METADATA_FIELD, self.metadata.len()), (BODY_FIELD, body_bytes)];
@@ -61,7 +61,7 @@ impl Message {
         })?;
         let is_large = |piece: &Bytes| in_place && piece.len() >= COPIED_BYTES_MAX;
         let large_bytes: usize = self.body.iter().filter(|piece| is_large(piece)).map(Bytes::len).sum();
-        // Room for all that is copied: it is divided among the pieces between the large ones.
+        // Room for all copied bytes, which is split into the pieces between the large buffers.
         let mut small = BytesMut::with_capacity(GRPC_PREFIX_BYTES + message_bytes - large_bytes);
         small.put_u8(0);
         small.put_u32(message_length);
@@ -91,7 +91,7 @@ impl Message {
     }
 }
 
-/// Of a field with so many bytes; one without is left out.
+/// The header of a field with this many bytes. An empty field is left out.
 fn field_bytes(field: u32, length: usize) -> usize {
     match length {
         0 => 0,
@@ -106,7 +106,7 @@ fn put_field(bytes: &mut BytesMut, field: u32, length: usize) {
     }
 }
 
-/// Makes messages of batches of one schema.
+/// Encodes batches of one schema to messages.
 ///
 /// **Invariant:** the schema has no dictionaries, so a batch is one message; `plain` sees to it.
 pub struct Encoder {
@@ -118,13 +118,13 @@ pub struct Encoder {
 impl Encoder {
     pub fn new(schema: &SchemaRef, options: IpcWriteOptions) -> Result<Encoder, ArrowError> {
         let mut batches = StreamEncoder::try_new_with_options(schema, options)?;
-        // The first batch brings the schema's message along.
+        // Encoding the first batch also yields the message of the schema.
         let mut first = split(batches.encode(&RecordBatch::new_empty(schema.clone()))?)?.into_iter();
         let schema_message = first.next().ok_or_else(|| broken("has no message"))?;
         Ok(Encoder { batches, schema: SchemaRef::clone(schema), schema_message })
     }
 
-    /// What a stream begins with.
+    /// The first message of a stream.
     pub fn schema(&self) -> Message {
         self.schema_message.clone()
     }
@@ -143,7 +143,7 @@ impl Encoder {
     }
 }
 
-/// An IPC stream in its messages: each a prefix, a header, and a body of the length that the header says.
+/// Splits an IPC stream into its messages: each is a prefix, a header, and a body, whose length is in the header.
 fn split(buffers: Vec<Buffer>) -> Result<Vec<Message>, ArrowError> {
     let mut left = VecDeque::from(buffers);
     let mut messages = Vec::new();
@@ -172,7 +172,7 @@ fn take(left: &mut VecDeque<Buffer>, mut count: usize) -> Result<Vec<Bytes>, Arr
             taken.push(Bytes::from_owner(SharedBuffer(first)));
         }
     }
-    // What has no bytes has no place either.
+    // An empty buffer is dropped.
     while left.front().is_some_and(Buffer::is_empty) {
         left.pop_front();
     }

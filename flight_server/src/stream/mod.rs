@@ -1,12 +1,12 @@
 //! Record batches to Flight messages and back.
 //!
-//! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie
-//! - [`prefetch`] — a large result is made on another thread than it is sent from
-//! - [`incoming`] — messages as batches; `expanded_size` what their rows come to
-//! - [`send_budget`] — how much is made ahead of those who read
-//! - [`client_options`] — the headers by which a client asks for something else
+//! - [`outgoing`] — encodes a result while it is computed; [`message`] is one message, whose rows stay in place
+//! - [`prefetch`] — encodes a large result on another thread than the one that sends it
+//! - [`incoming`] — decodes messages to batches; `expanded_size` bounds their memory
+//! - [`send_budget`] — bounds the bytes that clients have not read yet
+//! - [`client_options`] — the headers by which a client chooses the form of results
 //!
-//! What a client does with messages too is in `flight_wire`.
+//! Code that clients use as well is in `flight_wire`.
 
 mod client_options;
 mod expanded_size;
@@ -31,7 +31,7 @@ use tonic::Status;
 
 use crate::error::arrow_status;
 
-/// A schema as Flight has it in FlightInfo, SchemaResult and prepared statements.
+/// A schema as Flight encodes it in FlightInfo, SchemaResult and prepared statements.
 pub fn schema_bytes(schema: &Schema) -> Result<Bytes, Status> {
     let options = IpcWriteOptions::default();
     let message = IpcMessage::try_from(SchemaAsIpc::new(schema, &options)).map_err(arrow_status)?;

@@ -1,5 +1,5 @@
-//! A result as messages, made while they are read: the engine works ahead by what lies between it and the
-//! socket, and by less where many results do, see `send_budget`. Dropping the stream cancels the query.
+//! A result as messages, encoded while they are read. The engine works ahead by what fits between it and the
+//! socket, and by less if many results do, see `send_budget`. Dropping the stream cancels the query.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -26,9 +26,9 @@ use crate::executors::ExecutorLease;
 
 pub type FlightStream = Made<Message>;
 
-/// As [`MESSAGE_BYTES`], while much is made and not read, by all clients together.
+/// Replaces [`MESSAGE_BYTES`] while much data of all clients is unread.
 const TIGHT_MESSAGE_BYTES: usize = 256 << 10;
-/// Of one row, which cannot be cut: what 32-bit offsets reach, with room to spare.
+/// The limit for one row, which cannot be split: 32-bit offsets reach that far, with some margin.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// A query on its way to the client.
@@ -43,11 +43,11 @@ pub struct ResultEncoder {
 /// Shared with cancellation: the stream of a client that does not read is never polled.
 type SharedEncoding = Arc<Mutex<Option<EncodingState>>>;
 
-/// A query and those of its rows of which no message was made yet.
+/// A query and its rows that were not encoded yet.
 struct EncodingState {
     output: QueryOutput,
     left: VecDeque<RecordBatch>,
-    /// Of what is left.
+    /// The share of the rows that are left.
     share: Option<CreditShare>,
 }
 
@@ -61,7 +61,7 @@ impl EncodingState {
         let first = cut.next();
         cut.rev().for_each(|piece| self.left.push_front(piece));
         if self.left.is_empty() {
-            // What of it goes into the message is counted there.
+            // The rows in the message are counted there.
             self.share = None;
         }
         first
@@ -82,21 +82,21 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// The query has ended when this returns.
+    /// Ends the query before it returns.
     pub fn cancel(&self) {
         self.stop.cancel();
         let output = self.output.lock().take();
         drop(output);
     }
 
-    /// How far the query is. None where it has ended, or is being asked for rows at just this moment: nobody waits here.
+    /// The progress of the query. `None` if it has ended, or is being polled right now: this does not wait.
     pub fn report(&self) -> Option<QueryReport> {
         self.output.try_lock()?.as_ref().map(|making| making.output.report())
     }
 }
 
 impl ResultEncoder {
-    /// Ends with an error when `stop` is cancelled.
+    /// The stream ends with an error when `stop` is cancelled.
     pub fn new(output: QueryOutput, client_options: ClientOptions, stop: CancellationToken, credit: Arc<StreamCredit>) -> ResultEncoder {
         let wire = wire_schema(&output.schema(), client_options.types);
         let making = EncodingState { output, left: VecDeque::new(), share: None };
@@ -107,8 +107,8 @@ impl ResultEncoder {
         Cancel { output: Arc::clone(&self.output), stop: self.stop.clone() }
     }
 
-    /// The last message has no rows, and the report in its `app_metadata`. What is `kept` lives as long as the
-    /// stream: the engine's session among other things.
+    /// The last message has no rows, and the report in its `app_metadata`. `kept` lives as long as the
+    /// stream, for example the engine's session.
     pub fn into_stream(self, kept: impl Send + 'static, executor: ExecutorLease) -> Result<FlightStream, Status> {
         let ResultEncoder { output, wire, client_options, stop, credit } = self;
         let encoder = encoder(&wire, client_options)?;
@@ -128,8 +128,8 @@ impl ResultEncoder {
     }
 }
 
-/// Batches that are there already, as messages of just this schema: clients compare that of metadata field by
-/// field. Without a report.
+/// Existing batches as messages with exactly this schema, because clients compare schemas of metadata field by
+/// field. There is no report.
 pub fn of_batches(schema: &SchemaRef, batches: Vec<RecordBatch>, client_options: ClientOptions) -> Result<FlightStream, Status> {
     let mut encoder = encoder(schema, client_options)?;
     let mut messages = vec![Ok(encoder.schema())];
@@ -142,7 +142,7 @@ fn encoder(wire: &SchemaRef, client_options: ClientOptions) -> Result<Encoder, S
     Encoder::new(wire, client_options.write_options()?).map_err(arrow_status)
 }
 
-/// The batches of a query, cut and in the types of the wire, between the schema and the message with the report.
+/// The batches of a query, split and in the types of the wire, between the schema and the message with the report.
 struct MessageStream {
     next: Next,
     encoder: Encoder,
@@ -171,7 +171,7 @@ impl MessageStream {
     }
 
     fn message(&mut self, piece: &RecordBatch) -> Result<Message, Status> {
-        // A piece of more rows has no more bytes than a message, see `split`: not all its texts are looked at again.
+        // A piece of several rows is never larger than a message, see `split`, so only single rows are measured again.
         let bytes = if piece.num_rows() > 1 { 0 } else { batch_bytes(piece) };
         if bytes > PIECE_BYTES_MAX {
             return Err(Status::resource_exhausted(format!(
@@ -182,7 +182,7 @@ impl MessageStream {
         Ok(self.encoder.batch(&batch).map_err(arrow_status)?.counted_in(&self.credit))
     }
 
-    /// Without rows, with the report.
+    /// The last message: no rows, and the report.
     fn last(&mut self) -> Result<Message, Status> {
         let report = self.report.take().unwrap_or_default();
         if self.is_brief {
@@ -191,13 +191,13 @@ impl MessageStream {
         Ok(self.encoder.empty().map_err(arrow_status)?.with_metadata(report))
     }
 
-    /// Rows for one message, when there is room for it; None where the query was cancelled meanwhile.
+    /// Rows for one message, once the budget has room for it; `None` if the query was cancelled meanwhile.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Option<Poll<Option<Result<RecordBatch, EngineError>>>> {
         let mut making = self.output.lock();
         loop {
             let active_streams = making.as_mut()?;
             let kind = if active_streams.left.is_empty() { CreditKind::Batch } else { CreditKind::Message };
-            // Again when its rows are there, whoever has waited for them: what a query still works on is no memory of ours.
+            // Wait again when the rows are there: while the query computed them, they did not count against this budget.
             if self.credit.poll_room(kind, context).is_pending() {
                 return Some(Poll::Pending);
             }

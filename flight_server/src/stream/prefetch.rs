@@ -1,6 +1,6 @@
-//! Results are made on the threads of statements, and sent on those of connections: the next message is made while one is being sent.
+//! Results are encoded on the threads of statements and sent on those of connections, so that encoding and sending overlap.
 //!
-//! Where much is unread nothing is made ahead, see `unsent`: the messages themselves wait for room.
+//! If much is unread, nothing is encoded ahead: the messages themselves wait for room in the send budget.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,21 +12,21 @@ use tonic::Status;
 
 use crate::executors::{ExecutorLease, InCallContext};
 
-/// Messages that wait for the one that is sent, those in the making among them.
+/// The limit for messages that wait to be sent, including those that are being encoded.
 const AHEAD_MAX: usize = 4;
-/// So many are made at a turn: each turn wakes the other thread, which costs about as much as to make a message.
+/// The number of messages per turn: each turn wakes the other thread, which costs about as much as encoding a message.
 const MADE_AT_ONCE: usize = 2;
 
 pub type Made<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// The same messages, made on the executor once they are asked for. Once they are dropped, so are those that they are made of: soon.
+/// The same messages, produced on the executor once they are polled. Dropping the stream soon drops its source.
 pub fn prefetch<T: Send + 'static>(messages: Made<T>, executor: ExecutorLease) -> Made<T> {
     Box::pin(PrefetchState::Waiting(Some((messages, executor))))
 }
 
 enum PrefetchState<T> {
     Waiting(Option<(Made<T>, ExecutorLease)>),
-    /// The task is the only one of its set, which ends it when it is dropped.
+    /// A set of one task, because dropping the set aborts the task.
     Making {
         made: Receiver<Result<T, Status>>,
         task: JoinSet<()>,
@@ -46,7 +46,7 @@ impl<T: Send + 'static> Stream for PrefetchState<T> {
         if let Some(message) = ready!(made.poll_recv(context)) {
             return Poll::Ready(Some(message));
         }
-        // A task that broke down has not made all there is.
+        // A task that panicked has not produced all messages.
         let ended = ready!(task.poll_join_next(context));
         Poll::Ready(ended.and_then(Result::err).map(|error| Err(broken_down(&error))))
     }
@@ -62,7 +62,7 @@ fn making<T: Send + 'static>(messages: Made<T>, executor: ExecutorLease) -> Pref
                 match messages.next().await {
                     Some(Ok(message)) => place.send(Ok(message)),
                     Some(Err(status)) => {
-                        // Whoever sees the end may ask what the query has left.
+                        // The query is dropped before its end is visible, so that the caller sees its effects.
                         drop(messages);
                         place.send(Err(status));
                         return;
@@ -94,7 +94,7 @@ mod tests {
 
     const MANY: usize = 2 * AHEAD_MAX;
 
-    /// A message that is told apart by its number.
+    /// A message that its number identifies.
     fn message(number: usize) -> Message {
         Message::default().with_metadata(Bytes::from(number.to_string()))
     }
@@ -103,12 +103,12 @@ mod tests {
         message.into_wire(true).unwrap().into()
     }
 
-    /// So many messages, and then what `end` yields.
+    /// A stream of `count` messages, followed by `end`.
     fn messages(count: usize, end: impl Stream<Item = Result<Message, Status>> + Send + 'static) -> FlightStream {
         Box::pin(futures::stream::iter((0..count).map(|number| Ok(message(number)))).chain(end))
     }
 
-    /// How many messages came, which are the first ones in order, and what it ended with.
+    /// The number of received messages, which must be in order, and the final result.
     async fn read(messages: FlightStream) -> (usize, Option<Status>) {
         let executors = Executors::new(1);
         let (mut count, mut messages) = (0, prefetch(messages, executors.lease()));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn results_of_any_length_come_whole_and_in_order() {
+    async fn results_of_any_length_arrive_complete_and_in_order() {
         for count in [0, 1, MANY - 1, MANY, 100] {
             let (read, failed) = read(messages(count, futures::stream::empty())).await;
             assert!(read == count && failed.is_none(), "{read} of {count}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_is_said_behind_the_messages_before_it() {
+    async fn an_error_arrives_after_the_messages_before_it() {
         for count in [3, MANY, 30] {
             let (read, failed) = read(messages(count, futures::stream::iter([Err(Status::data_loss("gone"))]))).await;
             assert_eq!((read, failed.unwrap().message()), (count, "gone"));
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_breaks_down_on_the_other_thread_is_no_end() {
+    async fn a_panic_on_the_other_thread_does_not_look_like_the_end() {
         let (read, failed) = read(messages(30, futures::stream::poll_fn(|_| panic!("a bug")))).await;
         assert_eq!((read, failed.unwrap().code()), (30, tonic::Code::Internal));
     }
 
     #[tokio::test]
-    async fn no_more_is_made_once_nobody_reads() {
+    async fn messages_are_dropped_with_their_reader() {
         let held = Arc::new(());
         let of_stream = Arc::clone(&held);
         let endless = futures::stream::repeat_with(move || {

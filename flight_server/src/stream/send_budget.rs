@@ -1,8 +1,8 @@
 //! The budget for results that clients have not read yet, in bytes over all results and over those of each user, so that
 //! clients that stop reading fill neither the memory nor the share of others.
 //!
-//! While there is little of it, a result is made ahead of its reader by what the transport takes. Over a quarter of a bound its messages
-//! are small and there is one at a time; over a bound it waits for others before it takes more rows from its query. A user who has next
+//! While little is unread, a result is encoded ahead by as much as the transport takes. Over a quarter of a bound, its messages
+//! are small, and there is one at a time. Over a bound, it waits for others before it takes more rows from its query. A user who has next
 //! to nothing unread never waits. A result that its client stops reading is ended.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,38 +20,38 @@ use crate::auth::Principal;
 
 /// One waiting result is woken for each of so many free bytes, which is about what it makes.
 const WOKEN_FOR_BYTES: usize = 256 << 10;
-/// Pieces of a message are of so many bytes at most: who reads a large one slowly is seen to read by each of them. Of 256 KiB, they took a
-/// quarter of the throughput: each is a call of the system.
+/// The largest piece of a message: each piece shows progress of a client that reads a large message slowly. Pieces of 256 KiB cost a
+/// quarter of the throughput, because each is a system call.
 const PIECE_BYTES: usize = 8 << 20;
-/// A user who has less unread than this part of the bound for all, or the part of one where there are more users, waits for no other.
+/// A user who has less unread than this fraction of the total bound, or than an equal share if there are more users, never waits.
 const ALWAYS_ROOM: usize = 64;
 
-/// Over all results.
+/// The total over all results.
 pub struct SendBudget {
     bytes: AtomicUsize,
     bytes_max: usize,
     bytes_max_of_user: usize,
-    /// Those who have results.
+    /// The users that have results.
     users: Mutex<HashMap<Principal, Weak<UserCredit>>>,
     last_lane: AtomicUsize,
 }
 
-/// Of all results of one user.
+/// The bytes of all results of one user.
 struct UserCredit {
     bytes: AtomicUsize,
     bytes_max: usize,
-    /// Results that wait for others, by the number of their lane: the oldest first.
+    /// Waiting results by the number of their lane, the oldest first.
     waiting: Mutex<BTreeMap<usize, Waker>>,
 }
 
-/// Of one result.
+/// The lane of one result.
 pub struct StreamCredit {
     send_budget: Arc<SendBudget>,
     user: Arc<UserCredit>,
     number: usize,
     message_bytes: AtomicUsize,
     batch_bytes: AtomicUsize,
-    /// When the transport took or sent something last.
+    /// When the transport last took or sent something.
     moved: Mutex<Instant>,
     waker: AtomicWaker,
     ended: OnceLock<Status>,
@@ -59,13 +59,13 @@ pub struct StreamCredit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreditKind {
-    /// Rows as the query gave them.
+    /// Rows of the query that were not encoded yet.
     Batch,
-    /// As they go to the client.
+    /// Encoded messages.
     Message,
 }
 
-/// So many bytes, until it is dropped.
+/// A number of bytes, which are counted until it is dropped.
 pub struct CreditShare {
     credit: Arc<StreamCredit>,
     kind: CreditKind,
@@ -73,7 +73,7 @@ pub struct CreditShare {
 }
 
 impl SendBudget {
-    /// A server without users has one owner of everything, who may have all.
+    /// A server without users has a single owner, who may use the whole budget.
     pub fn new(bytes_max: usize, bytes_max_of_user: usize) -> Arc<SendBudget> {
         Arc::new(SendBudget {
             bytes: AtomicUsize::new(0),
@@ -121,7 +121,7 @@ impl SendBudget {
     fn give_back(&self, user: &UserCredit, bytes: usize) {
         let before = self.bytes.fetch_sub(bytes, Ordering::AcqRel);
         let of_user = user.bytes.fetch_sub(bytes, Ordering::AcqRel) - bytes;
-        // Not all of them for each message: there may be very many.
+        // Do not wake all of them for each message, because there may be very many.
         let count = |max: usize, bytes: usize| max.saturating_sub(bytes).div_ceil(WOKEN_FOR_BYTES);
         match before >= self.bytes_max && !self.is_full() {
             true => self.wake(count(self.bytes_max, before - bytes)),
@@ -129,12 +129,12 @@ impl SendBudget {
         }
     }
 
-    /// From time to time: one that was woken may have had no use for it.
+    /// Called periodically, because a woken result may not have used its chance.
     pub fn wake_all(&self) {
         self.wake(usize::MAX);
     }
 
-    /// So many of each user who has room.
+    /// Wakes up to `count` results of each user who has room.
     fn wake(&self, count: usize) {
         let users: Vec<Arc<UserCredit>> = self.users.lock().values().filter_map(Weak::upgrade).collect();
         let may_go_on = |user: &&Arc<UserCredit>| !user.is_full() && (!self.is_full() || self.is_next_to_nothing(user));
@@ -163,23 +163,23 @@ impl UserCredit {
 }
 
 impl StreamCredit {
-    /// Whether messages are to be small.
+    /// Whether messages must be small.
     pub fn is_tight(&self) -> bool {
         self.send_budget.bytes() >= self.send_budget.bytes_max / 4 || self.user.bytes.load(Ordering::Acquire) >= self.user.bytes_max / 4
     }
 
-    /// Whether the results of its user wait for others to be read.
+    /// Whether the results of its user must wait until others are read.
     pub fn is_full(&self) -> bool {
         self.user.is_full() || (self.send_budget.is_full() && !self.send_budget.is_next_to_nothing(&self.user))
     }
 
-    /// Ready when this result may take more rows from its query, or make a message of those it has.
+    /// Ready when this result may take more rows from its query, or encode those it has.
     pub fn poll_room(&self, kind: CreditKind, context: &mut Context<'_>) -> Poll<()> {
         if self.has_room(kind) {
             return Poll::Ready(());
         }
         self.waker.register(context.waker());
-        // Who has something to send is woken when that is sent, and by nobody else: of those there may be very many.
+        // A result with something to send is woken when that is sent, and not by others, because there may be very many.
         if self.message_bytes.load(Ordering::Acquire) == 0 {
             self.user.waiting.lock().insert(self.number, context.waker().clone());
         }
@@ -192,7 +192,7 @@ impl StreamCredit {
         !self.is_tight() || (has_sent_all && (kind == CreditKind::Message || !self.is_full()))
     }
 
-    /// Counts what is there already.
+    /// Counts bytes that exist already.
     pub fn hold(self: &Arc<StreamCredit>, kind: CreditKind, bytes: usize) -> CreditShare {
         self.send_budget.bytes.fetch_add(bytes, Ordering::AcqRel);
         self.user.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -212,13 +212,13 @@ impl StreamCredit {
         *self.moved.lock() = Instant::now();
     }
 
-    /// Since when something lies there and nothing of it is read; None where nothing lies there.
+    /// How long there are unread bytes without any of them being read; `None` if there are none.
     pub fn stalled(&self) -> Option<Duration> {
         let lies_there = [CreditKind::Batch, CreditKind::Message].iter().any(|kind| self.bytes_of(*kind).load(Ordering::Acquire) > 0);
         lies_there.then(|| self.moved.lock().elapsed())
     }
 
-    /// What its client is told if it reads on. The first one counts.
+    /// Sets the error for a client that reads on. The first one wins.
     pub fn end(&self, why: Status) {
         let _ = self.ended.set(why);
     }
@@ -242,7 +242,7 @@ impl Drop for CreditShare {
     }
 }
 
-/// A piece of a message, which counts until the socket has taken all pieces.
+/// A piece of a message. The message counts until the socket has taken all of its pieces.
 struct CountedPiece {
     bytes: Bytes,
     share: Arc<CreditShare>,
@@ -260,7 +260,7 @@ impl AsRef<[u8]> for CountedPiece {
     }
 }
 
-/// The same bytes, where they lie.
+/// The same bytes, in place.
 pub fn counted(mut bytes: Bytes, share: &Arc<CreditShare>) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let next = bytes.split_to(bytes.len().min(PIECE_BYTES));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_has_one_message_at_a_time_while_there_is_much_unread() {
+    fn a_result_has_one_message_at_a_time_while_much_is_unread() {
         let send_budget = SendBudget::new(100, 100);
         let (credit, other) = (lane_of(&send_budget), lane_of(&send_budget));
         let first = credit.hold(CreditKind::Message, 20);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_waited_for_while_all_is_full_and_those_there_are_may_be_sent() {
+    fn a_full_budget_blocks_new_rows_but_not_the_sending_of_existing_ones() {
         let send_budget = SendBudget::new(100, 100);
         let (credit, other) = (lane_of(&send_budget), lane_of(&send_budget));
         let batch = credit.hold(CreditKind::Batch, 60);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_until_its_last_piece_is_gone() {
+    fn a_message_counts_until_its_last_piece_is_sent() {
         let send_budget = SendBudget::new(100, 100);
         let credit = lane_of(&send_budget);
         let share = Arc::new(credit.hold(CreditKind::Message, 10));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_which_no_message_was_made_lie_there_too() {
+    fn rows_that_are_not_encoded_yet_count_too() {
         let send_budget = SendBudget::new(100, 100);
         let credit = lane_of(&send_budget);
         let batch = credit.hold(CreditKind::Batch, 10);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_piece_is_seen_to_be_sent_part_by_part_from_where_it_lies() {
+    fn a_long_piece_is_sent_in_place_and_in_parts_that_show_progress() {
         let send_budget = SendBudget::new(100, 100);
         let credit = lane_of(&send_budget);
         let long = Bytes::from(vec![7; 3 * PIECE_BYTES + 1]);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_woken_as_there_is_room_for_and_the_others_later() {
+    fn only_as_many_results_are_woken_as_there_is_room_for() {
         let send_budget = SendBudget::new(WOKEN_FOR_BYTES, WOKEN_FOR_BYTES);
         let full = lane_of(&send_budget).hold(CreditKind::Message, WOKEN_FOR_BYTES);
         let waiting: Vec<_> = (0..3).map(|_| lane_of(&send_budget)).collect();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_fills_a_share_leaves_room_to_the_others() {
+    fn a_user_who_fills_a_share_leaves_room_for_others() {
         let send_budget = SendBudget::new(1000, 250);
         let [ann, bob] = ["ann", "bob"].map(|user| send_budget.credit(&Principal::named(user)));
         let unread = [
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_has_nothing_unread_waits_for_nobody() {
+    fn a_user_who_has_nothing_unread_does_not_wait() {
         let send_budget = SendBudget::new(1000, 250);
         let [ann, bob] = ["ann", "bob"].map(|user| send_budget.credit(&Principal::named(user)));
         let others: Vec<_> =

@@ -1,5 +1,5 @@
-//! The span of a call: from its headers to the end of its answer, below that of the caller if it names one. Statements that end while
-//! a thread works for the call lie below it.
+//! The span of a call: from its headers to the end of its answer. Its parent is the caller's span, if the call names one. Statements that
+//! end while a thread works for the call are its children.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -18,14 +18,14 @@ use super::messages::{ERROR, KeyValue, SERVER, Span, SpanStatus};
 use super::{Traces, nanoseconds};
 use crate::transport::Peer;
 
-/// Those of Flight. A client can ask for any other, but not have it told of under the name that it gives.
+/// The methods of Flight. A client can call any other name, but that name is not exported.
 const METHODS: [&str; 10] =
     ["Handshake", "ListFlights", "GetFlightInfo", "PollFlightInfo", "GetSchema", "DoGet", "DoPut", "DoExchange", "DoAction", "ListActions"];
-/// Where a call says which trace it is of.
+/// The header with the trace of a call.
 const TRACE_PARENT: &str = "traceparent";
 const GRPC_STATUS: &str = "grpc-status";
 
-/// A service with a span for each of its calls, if somebody wants them.
+/// A service that makes a span for each call, if traces are on.
 #[derive(Clone)]
 pub struct Traced<S> {
     service: S,
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// Sent as a span when it is dropped.
+/// Exports the span when it is dropped.
 struct Call {
     traces: Traces,
     context: Context,
@@ -70,7 +70,7 @@ struct Call {
     method: &'static str,
     peer: Option<SocketAddr>,
     started: SystemTime,
-    /// None until the answer has ended: who does not wait for that has cancelled the call.
+    /// `None` until the answer has ended. If it is dropped before, the client has cancelled the call.
     code: Option<Code>,
 }
 
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// How it ended, where the headers or trailers say so.
+    /// The final status, if the headers or trailers have it.
     fn record_status(&mut self, headers: &HeaderMap) {
         if let Some(code) = headers.get(GRPC_STATUS) {
             self.code = Some(Code::from_bytes(code.as_bytes()));
@@ -114,7 +114,7 @@ impl Drop for Call {
         if let Some(peer) = self.peer {
             attributes.push(KeyValue::text("network.peer.address", peer.ip().to_canonical().to_string()));
         }
-        // What is the client's to mend is no failure of the server.
+        // An error of the client is not a failure of the server.
         let is_ours = matches!(
             code,
             Code::Unknown | Code::DeadlineExceeded | Code::Unimplemented | Code::Internal | Code::Unavailable | Code::DataLoss
@@ -134,7 +134,7 @@ impl Drop for Call {
     }
 }
 
-/// For a call that is told of, as part of it.
+/// Runs work as part of a traced call.
 fn within<T>(call: &Option<Call>, work: impl FnOnce() -> T) -> T {
     match call {
         Some(call) => call.context.within(work),
@@ -142,7 +142,7 @@ fn within<T>(call: &Option<Call>, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Until there is an answer.
+/// The call, until there is an answer.
 struct Answering<B, E> {
     answer: Option<BoxFuture<Response<B>, E>>,
     call: Option<Call>,
@@ -165,7 +165,7 @@ impl<B, E> Future for Answering<B, E> {
 }
 
 impl<B, E> Drop for Answering<B, E> {
-    /// What a call leaves behind ends within it.
+    /// Objects that the call still holds are dropped within its span.
     fn drop(&mut self) {
         if let Some(answer) = self.answer.take() {
             within(&self.call, || drop(answer));
@@ -173,7 +173,7 @@ impl<B, E> Drop for Answering<B, E> {
     }
 }
 
-/// The answer, until it has ended.
+/// The body of the answer, until it has ended.
 pub struct Answer<B> {
     body: Option<B>,
     call: Option<Call>,

@@ -1,30 +1,31 @@
-//! Which trace a span belongs to, and which one a thread is working for.
+//! The trace context: the trace of a span, and the span for which a thread works.
 
 use std::cell::Cell;
 
 use uuid::Uuid;
 
-/// A span, as those below it name it.
+/// A span, as its children refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
     pub trace_id: [u8; 16],
     pub span_id: [u8; 8],
-    /// Whoever began the trace may have decided that nobody is to keep it.
+    /// Whoever began the trace may have decided not to sample it.
     pub is_sampled: bool,
 }
 
 const SAMPLED: u8 = 1;
 
 thread_local! {
+    /// The engine, which knows of no calls, tells where a statement ends, also when a stream of it is dropped: `Drop` takes no argument.
     static CURRENT: Cell<Option<Context>> = const { Cell::new(None) };
 }
 
 impl Context {
-    /// That of the caller: the header `traceparent` of W3C. None where it is not understood, as if it were not there.
+    /// The caller's span, from the W3C header `traceparent`. An invalid header is ignored.
     pub fn of_header(text: &str) -> Option<Context> {
         let mut parts = text.trim().split('-');
         let (version, trace_id, span_id, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        // Later versions may say more behind that.
+        // Later versions may append fields.
         let [version] = bytes(version)?;
         if version == u8::MAX || (version == 0 && parts.next().is_some()) {
             return None;
@@ -34,24 +35,24 @@ impl Context {
         is_named.then_some(Context { trace_id, span_id, is_sampled: flags & SAMPLED != 0 })
     }
 
-    /// Of a trace that begins here.
+    /// The root span of a new trace.
     pub fn new() -> Context {
         Context { trace_id: Uuid::new_v4().into_bytes(), span_id: span_id(), is_sampled: true }
     }
 
-    /// A span below this one.
+    /// A child span.
     pub fn below(self) -> Context {
         Context { span_id: span_id(), ..self }
     }
 
-    /// That of the call which this thread is working for.
+    /// The span of the call for which this thread works.
     pub fn current() -> Option<Context> {
         CURRENT.get()
     }
 
-    /// Runs `work` for this span.
+    /// Runs `work` within this span.
     pub fn within<T>(self, work: impl FnOnce() -> T) -> T {
-        /// Also when `work` panics.
+        /// Restores the previous span, also when `work` panics.
         struct Before(Option<Context>);
         impl Drop for Before {
             fn drop(&mut self) {
@@ -62,13 +63,13 @@ impl Context {
         work()
     }
 
-    /// As a span and `traceparent` have it.
+    /// The bytes as in a span and in `traceparent`.
     pub fn flags(self) -> u8 {
         if self.is_sampled { SAMPLED } else { 0 }
     }
 }
 
-/// The call that something is made for: it ends within that one, from wherever it is ended.
+/// The call for which an object was made. The object is dropped within that call's span, from whichever thread.
 #[derive(Clone, Copy)]
 pub struct CallTrace(Option<Context>);
 
@@ -90,7 +91,7 @@ fn span_id() -> [u8; 8] {
     id.to_be_bytes()
 }
 
-/// Of lower case hexadecimal digits, as the header has them.
+/// Decodes lower-case hexadecimal digits.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * N || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_passed_over() {
+    fn an_invalid_header_is_ignored() {
         let none = "0".repeat(32);
         for header in [
             String::new(),

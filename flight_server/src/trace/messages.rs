@@ -1,9 +1,9 @@
-//! Messages of OTLP 1, of which only the parts are here that are sent: from trace_service.proto, trace.proto, resource.proto and
+//! The messages of OTLP 1, with only the fields that are sent: from trace_service.proto, trace.proto, resource.proto and
 //! common.proto of OpenTelemetry.
 
 use prost::{Message, Oneof};
 
-/// The one call of the service.
+/// The only call of the service.
 pub const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
 #[derive(Clone, PartialEq, Message)]
@@ -62,7 +62,7 @@ pub struct Span {
     pub trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub span_id: Vec<u8>,
-    /// Empty where there is none.
+    /// Empty if there is no parent.
     #[prost(bytes = "vec", tag = "4")]
     pub parent_span_id: Vec<u8>,
     #[prost(string, tag = "5")]
@@ -78,7 +78,7 @@ pub struct Span {
     pub attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
     pub status: Option<SpanStatus>,
-    /// Those of `traceparent`.
+    /// The flags of `traceparent`.
     #[prost(fixed32, tag = "16")]
     pub flags: u32,
 }
@@ -137,16 +137,16 @@ impl KeyValue {
 mod tests {
     use super::*;
 
-    /// What the Python package opentelemetry-proto 1.45 writes for the message below.
+    /// The encoding of the message below by the Python package opentelemetry-proto 1.45.
     const REQUEST: &str = "0ac2010a1a0a180a0c736572766963652e6e616d6512080a0671756976657212a3010a0b0a067175697665721201311293010a100001020304050607\
         08090a0b0c0d0e0f12080001020304050607220808090a0b0c0d0e0f2a05717565727930013901000000000000004102000000000000004a120a0975\
         7365722e6e616d6512050a036164614a150a0f7175697665722e71756572795f6964120218074a170a107175697665722e7175657565645f6d731203\
         18ac027a0612026e6f1802850101000000";
-    /// Of its ExportTraceServiceResponse.
+    /// The encoding of its ExportTraceServiceResponse.
     const RESPONSE: [u8; 7] = [0x0a, 0x05, 0x08, 0x03, 0x12, 0x01, b'x'];
 
     #[test]
-    fn a_request_is_what_others_write() {
+    fn a_request_is_encoded_as_by_the_reference() {
         let bytes = |from: u8, to: u8| (from..to).collect::<Vec<u8>>();
         let span = Span {
             trace_id: bytes(0, 16),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_others_is_read() {
+    fn an_answer_of_the_reference_is_decoded() {
         let partial = ExportResponse::decode(RESPONSE.as_slice()).unwrap().partial_success.unwrap();
         assert_eq!((partial.rejected_spans, partial.error_message.as_str()), (3, "x"));
         assert_eq!(ExportResponse::decode([].as_slice()).unwrap().partial_success, None);

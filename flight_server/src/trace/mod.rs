@@ -1,12 +1,12 @@
-//! Traces for a collector of OpenTelemetry, by OTLP over gRPC: a span for each call, and below it those of its statements.
+//! Traces for an OpenTelemetry collector, by OTLP over gRPC: a span for each call, with the spans of its statements as children.
 //!
 //! - [`call`] — the span of a call; [`statement`] that of a statement
-//! - [`context`] — which trace a span belongs to
-//! - [`sender`] — spans on their way, so many and no more: nobody waits for a collector
+//! - [`context`] — the trace of a span
+//! - [`sender`] — sends spans from a bounded queue: nothing waits for a collector
 //! - [`messages`] — the messages of OTLP
 //!
-//! By hand and not by the crates of OpenTelemetry: those read a dozen variables of the environment, do not say how many spans they
-//! have dropped, and would have DataFusion compiled with other features of what it is built on.
+//! This does not use the crates of OpenTelemetry: they read a dozen environment variables, do not report how many spans they
+//! have dropped, and would change the features with which the dependencies of DataFusion are compiled.
 
 mod call;
 mod context;
@@ -32,12 +32,12 @@ use sender::{Counts, Sender};
 pub use call::traced;
 pub use context::CallTrace;
 
-/// Spans that wait for the collector; one more is dropped.
+/// The limit for spans that wait for the collector. Further ones are dropped.
 const SPANS_MAX: usize = 8_192;
-/// For those that are left when the server ends.
+/// The time for sending the remaining spans when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// Where spans go. Copies of this lead to the same collector.
+/// The handle for exporting spans. Its clones share one collector.
 #[derive(Clone)]
 pub struct Traces {
     spans: mpsc::Sender<Span>,
@@ -47,7 +47,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Of the server at `address`. None where nobody wants them.
+    /// Traces of the server at `address`; `None` if no collector is configured.
     pub fn of(endpoint: Option<&str>, address: SocketAddr, metrics: &mut Registry) -> Result<Option<Traces>, ServerError> {
         let Some(endpoint) = endpoint else { return Ok(None) };
         let (spans, waiting) = mpsc::channel(SPANS_MAX);
@@ -69,7 +69,7 @@ impl Traces {
         }
     }
 
-    /// Sends what is left, for as long as one may wait for that.
+    /// Sends the remaining spans, within a time limit.
     pub async fn finish(&self) {
         self.end.cancel();
         let Some(mut sender) = self.sender.lock().take() else { return };
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_too_many_is_dropped_and_counted() {
+    fn a_span_over_the_limit_is_dropped_and_counted() {
         let (mut metrics, (spans, _waiting)) = (Registry::default(), mpsc::channel(2));
         let traces = Traces { spans, counts: Counts::registered(&mut metrics), end: CancellationToken::new(), sender: Arc::default() };
         (0..5).for_each(|_| traces.send(Span::default()));

@@ -1,4 +1,4 @@
-//! In place of `trace/` where the feature `otlp` was left out.
+//! Replaces `trace/` in a build without the feature `otlp`.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::server_error::ServerError;
 
-/// There is none.
+/// Never constructed.
 #[derive(Clone)]
 pub enum Traces {}
 
@@ -25,7 +25,7 @@ impl Traces {
     }
 }
 
-/// Nobody asks which call something is made for.
+/// Without traces there is no span of a call.
 #[derive(Clone, Copy)]
 pub struct CallTrace;
 

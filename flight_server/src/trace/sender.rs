@@ -1,4 +1,4 @@
-//! Spans on their way to the collector, many at a time. While it is away they wait, as many as there is room for.
+//! Sends spans to the collector in batches. While it is unavailable, they wait in a bounded queue.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tonic_prost::ProstCodec;
 use super::messages::{EXPORT, ExportRequest, ExportResponse, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span};
 use crate::server_error::ServerError;
 
-/// Of one message.
+/// The number of spans in one message.
 const BATCH_SPANS_MAX: usize = 512;
-/// How long the first span of a message waits for others.
+/// How long the first span of a message waits for more.
 const BATCH_EVERY: Duration = Duration::from_secs(1);
-/// For connecting, and for an answer.
+/// The timeout for connecting, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between attempts while the collector is away: this, and twice as long each time.
+/// The pause between attempts while the collector is unavailable. It doubles each time.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -55,18 +55,18 @@ pub struct Sender {
     endpoint: String,
     resource: Resource,
     counts: Counts,
-    /// The server ends: what is left is tried once.
+    /// The server ends: the remaining spans are sent once, without retries.
     end: CancellationToken,
-    /// Said once, until it is there again.
+    /// Logged once, until the collector answers again.
     is_away: bool,
 }
 
 impl Sender {
-    /// Of the server at `address`. Whether there is a collector shows when there is something to send.
+    /// A sender for the server at `address`. It connects when there is something to send.
     pub fn to(endpoint: &str, address: SocketAddr, counts: Counts, end: CancellationToken) -> Result<Sender, ServerError> {
         let unusable = |error: tonic::transport::Error| ServerError::Otlp { endpoint: endpoint.to_string(), reason: error.to_string() };
         let channel = Endpoint::from_shared(endpoint.to_string()).map_err(unusable)?.connect_timeout(PATIENCE);
-        // A connection whose other end is gone without a word is noticed, and made anew.
+        // Keepalive detects a connection whose peer has vanished silently, and it is made anew.
         let mut channel = channel.http2_keep_alive_interval(PATIENCE).keep_alive_timeout(PATIENCE);
         if channel.uri().scheme_str() == Some("https") {
             channel = channel.tls_config(ClientTlsConfig::new().with_native_roots()).map_err(unusable)?;
@@ -92,7 +92,7 @@ impl Sender {
         }
     }
 
-    /// Empty where the server ends, or is gone, and nothing is left.
+    /// Empty if the server ends or has been dropped, and nothing is left.
     async fn batch(&self, spans: &mut Receiver<Span>) -> Vec<Span> {
         let mut batch = Vec::new();
         let first = tokio::select! {
@@ -116,7 +116,7 @@ impl Sender {
         batch
     }
 
-    /// Until the collector has taken them or will never do so.
+    /// Retries until the collector has accepted them, or has refused them for good.
     async fn deliver(&mut self, spans: Vec<Span>) {
         let count = spans.len() as u64;
         let scope = Scope { name: "quiver".to_string(), version: env!("CARGO_PKG_VERSION").to_string() };
@@ -141,7 +141,7 @@ impl Sender {
                     refused.message()
                 );
             }
-            // Ended by the end of the server, after which it is tried once more.
+            // Interrupted by the end of the server. One more attempt follows.
             let _ = timeout(pause, self.end.cancelled()).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -171,8 +171,8 @@ impl Sender {
     }
 }
 
-/// As OTLP has it: these may go better the next time. RESOURCE_EXHAUSTED may do so only where the collector says after what time,
-/// which is not looked at here; without that it is for good, as of a message that is too large.
+/// The retryable codes of OTLP. RESOURCE_EXHAUSTED would be retryable only if the collector names a delay,
+/// which is ignored here. Without it the error is final, as for a message that is too large.
 fn is_transient(status: &Status) -> bool {
     matches!(
         status.code(),

@@ -1,4 +1,4 @@
-//! The span of a statement: what it did, and not what it says, which may hold what is nobody's business.
+//! The span of a statement: its metrics, and not its text, which may hold private data.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,8 +8,8 @@ use super::context::Context;
 use super::messages::{ERROR, INTERNAL, KeyValue, Span, SpanStatus};
 use super::nanoseconds;
 
-/// To be called where the statement ends, by the thread that works for its call; one that ends outside of all calls, as those of
-/// the program that the server is part of, begins a trace. None where nobody wants it.
+/// Called when the statement ends, by the thread that works for its call. A statement outside of all calls, such as one of
+/// the embedding program, begins a trace. `None` if it is not sampled.
 pub fn span(end: &StatementEnd<'_>) -> Option<Span> {
     let parent = Context::current();
     let context = parent.map_or_else(Context::new, Context::below);
@@ -38,7 +38,7 @@ pub fn span(end: &StatementEnd<'_>) -> Option<Span> {
     if let Outcome::Failed(kind) = end.outcome {
         attributes.push(KeyValue::text("error.type", kind.name()));
     }
-    // Who wanted no more of it has not seen it fail.
+    // Cancelled by its reader, which is not a failure.
     let is_well = matches!(end.outcome, Outcome::Done | Outcome::Cancelled);
     let status = (!is_well).then(|| SpanStatus { message: end.outcome.name().to_string(), code: ERROR });
     Some(Span {

@@ -17,13 +17,13 @@ use super::connection::{Connection, Peer};
 use super::counts::{ConnectionPermit, Connections, RejectReason};
 use super::tls::Certificates;
 
-/// After an error of accepting, of which "too many open files" is one that comes again at once.
+/// The pause after a failed accept: "too many open files" would recur at once.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
 /// Which connections are accepted, and how.
 pub struct AcceptOptions {
     pub connections_max: usize,
-    /// For TLS's handshake and the beginning of HTTP/2 together.
+    /// The time limit for the TLS handshake and the beginning of HTTP/2 together.
     pub greeting: Duration,
     pub certificates: Option<Certificates>,
     pub counts: Connections,
@@ -48,7 +48,7 @@ struct Acceptor {
     listener: TcpListener,
     door: AcceptOptions,
     places: Arc<Semaphore>,
-    /// Beside each other, on all threads; each has a place, so there are no more than those.
+    /// Handshakes run concurrently on all threads. Each holds a connection permit, which bounds their number.
     handshakes: JoinSet<Option<Connection>>,
 }
 
@@ -88,7 +88,7 @@ async fn accept(listener: &TcpListener, door: &AcceptOptions, places: &Arc<Semap
         };
         door.counts.accepted();
         let place = ConnectionPermit::new(door.counts.clone(), permit);
-        // Without it small answers wait for others; the connection works all the same.
+        // Without TCP_NODELAY, small answers are delayed, but the connection works.
         let _ = stream.set_nodelay(true);
         return PendingConnection { stream, address, place, until: Instant::now() + door.greeting };
     }
@@ -99,7 +99,7 @@ fn plain(caller: PendingConnection) -> Connection {
     Connection::new(Box::new(stream), Peer { address, certificates: None, cut: CancellationToken::new() }, place, until)
 }
 
-/// None where the client and the server did not come to terms, or not in time.
+/// `None` if the TLS handshake fails, or takes too long.
 async fn secured(caller: PendingConnection, config: Arc<ServerConfig>) -> Option<Connection> {
     let PendingConnection { stream, address, place, until } = caller;
     match timeout_at(until, TlsAcceptor::from(config).accept(stream)).await {

@@ -1,4 +1,4 @@
-//! A connection, with its place among those that may be.
+//! A connection, with its permit among the allowed connections.
 
 use std::future::Future;
 use std::io;
@@ -14,16 +14,16 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::counts::{ConnectionPermit, RejectReason};
 
-/// "PRI * HTTP/2.0" and what belongs to it. Whoever has sent so much is asked by pings whether he is there.
+/// The HTTP/2 preface, "PRI * HTTP/2.0…". Once a client has sent it, pings check whether the client is alive.
 const PREFACE_BYTES: usize = 24;
 
-/// Who is at the other end; each call of the connection carries it.
+/// The peer of a connection. Each call of the connection carries it.
 #[derive(Debug, Clone)]
 pub struct Peer {
     pub address: SocketAddr,
-    /// Verified against the authority of client certificates; the client's own comes first.
+    /// Certificates that are verified against the authority of client certificates. The client's own comes first.
     pub certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
-    /// Cancelled when the connection is to be closed.
+    /// Cancelling it closes the connection.
     pub cut: CancellationToken,
 }
 
@@ -36,7 +36,7 @@ pub struct Connection {
     stream: Box<dyn Transport>,
     peer: Peer,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Until HTTP/2 has begun.
+    /// The deadline for the beginning of HTTP/2; `None` after it.
     greeting: Option<HandshakeTimer>,
     place: ConnectionPermit,
 }
@@ -47,7 +47,7 @@ struct HandshakeTimer {
 }
 
 impl Connection {
-    /// One that ends if HTTP/2 has not begun at `until`.
+    /// A connection that ends if HTTP/2 has not begun at `until`.
     pub fn new(stream: Box<dyn Transport>, peer: Peer, place: ConnectionPermit, until: Instant) -> Connection {
         let greeting = HandshakeTimer { until: Box::pin(tokio::time::sleep_until(until)), bytes_left: PREFACE_BYTES };
         let cut = Box::pin(peer.cut.clone().cancelled_owned());
@@ -58,7 +58,7 @@ impl Connection {
         &self.peer
     }
 
-    /// What waits for the other end does so until the connection is cut. Both directions look: HTTP/2 reads nothing while it cannot write.
+    /// Ends a pending read or write when the connection is cut. Both directions check it: HTTP/2 does not read while it cannot write.
     fn unless_cut<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_pending() && self.cut.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));

@@ -1,4 +1,4 @@
-//! Connections of clients, as they come and go.
+//! Metrics of client connections.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,14 +13,14 @@ pub struct Connections {
     refused: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-/// Why a connection came to nothing.
+/// Why a connection was refused.
 #[derive(Debug, Clone, Copy)]
 pub enum RejectReason {
-    /// There were as many as may be.
+    /// The limit of connections was reached.
     TooMany,
-    /// TLS's handshake failed: a client without TLS, one that does not trust the server, one whose certificate will not do.
+    /// The TLS handshake failed: a client without TLS, one that does not trust the server, or one with an unacceptable certificate.
     Tls,
-    /// The client did not get as far as HTTP/2 in time.
+    /// The client did not begin HTTP/2 in time.
     Silent,
 }
 
@@ -37,7 +37,7 @@ impl RejectReason {
 impl Connections {
     pub fn registered(registry: &mut Registry) -> Connections {
         let connections = Connections::default();
-        // Shown from the beginning, so that a rise from none is seen as one.
+        // Exported from the start, so that a rise from 0 is visible.
         for refusal in [RejectReason::TooMany, RejectReason::Tls, RejectReason::Silent] {
             drop(connections.refused.get_or_create(&[("reason", refusal.reason())]));
         }
@@ -61,7 +61,7 @@ impl Connections {
     }
 }
 
-/// Among the connections that may be, until it is dropped.
+/// Counts one open connection until it is dropped.
 pub struct ConnectionPermit {
     counts: Connections,
     _permit: OwnedSemaphorePermit,

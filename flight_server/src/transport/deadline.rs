@@ -1,5 +1,5 @@
-//! How long a client says that it waits for the beginning of an answer. It ends the call itself then; here nothing goes on for one
-//! that was lost. Of gRPC over HTTP/2, `grpc-timeout`.
+//! The deadline of a call by gRPC's header `grpc-timeout`, for the beginning of the answer. The client ends the call itself then;
+//! this also ends the work for a client that was lost.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use tonic::Status;
 use tonic::codegen::http::HeaderMap;
 
 const TIMEOUT: &str = "grpc-timeout";
-/// Of the number in it.
+/// The limit for digits of the number.
 const DIGITS_MAX: usize = 8;
 
-/// What comes in time, or that it took too long.
+/// The result of the future, or an error if it takes too long.
 pub async fn within_deadline<T>(wait: Option<Duration>, answer: impl Future<Output = T>) -> Result<T, Status> {
     let Some(wait) = wait else { return Ok(answer.await) };
     let late = |_| Status::deadline_exceeded("the call took longer than its client waits for it; give it more time");
     tokio::time::timeout(wait, answer).await.map_err(late)
 }
 
-/// None where there is none, or where it makes no sense.
+/// `None` if the header is missing or invalid.
 pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(TIMEOUT)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_a_unit_and_at_most_eight_digits() {
+    fn a_timeout_has_a_unit_and_at_most_eight_digits() {
         assert_eq!(parse_timeout("2H"), Some(Duration::from_secs(7_200)));
         assert_eq!(parse_timeout("3M"), Some(Duration::from_secs(180)));
         assert_eq!(parse_timeout("99999999S"), Some(Duration::from_secs(99_999_999)));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_longer_is_not_waited_for() {
+    async fn a_call_ends_at_its_deadline() {
         let late = within_deadline(Some(Duration::from_millis(20)), std::future::pending::<()>()).await;
         assert_eq!(late.unwrap_err().code(), tonic::Code::DeadlineExceeded);
         within_deadline(Some(Duration::from_secs(60)), async {}).await.unwrap();

@@ -1,10 +1,10 @@
 //! Connections, and HTTP/2 on them.
 //!
-//! - [`acceptor`] — connections as they come: so many at once, and through TLS where there is to be some
-//! - [`connection`] — one of them, which ends if it does not get as far as HTTP/2; [`counts`] how many come and go
+//! - [`acceptor`] — accepts connections, a bounded number at once, with TLS if it is configured
+//! - [`connection`] — one connection, which ends if HTTP/2 does not begin in time; [`counts`] metrics of connections
 //! - [`serve`] — HTTP/2 on each, until it ends
-//! - [`request_timeout`] — the one message of a call, which is not waited for without end; [`deadline`] how long a client waits for an answer
-//! - [`request_body`] — whether what a client sends came to its end; [`response_body`] an answer in parts
+//! - [`request_timeout`] — the timeout for the message of a call; [`deadline`] the client's timeout for the answer
+//! - [`request_body`] — checks that the client's stream is complete; [`response_body`] an answer in parts
 //! - [`tls`] — certificates and keys from files
 
 mod acceptor;

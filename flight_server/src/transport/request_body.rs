@@ -1,7 +1,7 @@
-//! What a client sends, and whether it came to its end.
+//! The body of a request, with a check that it is complete.
 //!
-//! To tonic a call that its client takes back ends like any other: who reads rows would take those that came for all there
-//! are, and commit them. Here the end of what is sent is believed only where the client has said it.
+//! tonic does not distinguish a call that its client cancels from one that ends: the reader of rows would take those that came for all
+//! rows, and commit them. Here the stream counts as complete only if the client has ended it explicitly.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -25,7 +25,7 @@ impl HttpBody for WholeBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         Poll::Ready(match ready!(Pin::new(&mut self.0).poll_frame(context)) {
-            // This code alone is what tonic takes for an end.
+            // Only this code looks like a normal end to tonic.
             Some(Err(status)) if status.code() == Code::Cancelled => Some(Err(broken_off())),
             None if !self.0.is_end_stream() => Some(Err(broken_off())),
             frame => frame,
@@ -61,15 +61,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_taken_back_has_not_ended() {
+    async fn a_cancelled_request_is_an_error() {
         assert_eq!(read(body(Some(Status::cancelled("stream reset")))).await.unwrap_err().code(), Code::Aborted);
         assert_eq!(read(body(Some(Status::internal("damaged")))).await.unwrap_err().code(), Code::Internal);
-        // A reset without a reason is an end without an error to hyper.
+        // hyper treats a reset without a reason as an end without an error.
         assert_eq!(read(body(None)).await.unwrap_err().code(), Code::Aborted);
     }
 
     #[tokio::test]
-    async fn what_is_said_to_have_ended_is_whole() {
+    async fn an_explicitly_ended_request_is_complete() {
         assert_eq!(read(Body::new(Full::new(Bytes::from_static(b"rows")))).await.unwrap(), "rows");
         assert_eq!(read(Body::empty()).await.unwrap(), "");
     }

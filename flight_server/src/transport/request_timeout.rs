@@ -1,5 +1,5 @@
-//! The one message of a call: it is waited for only while it comes. Calls that send streams of messages are left alone here;
-//! [`crate::active_streams`] waits for those.
+//! The timeout for the single message of a call: it must keep arriving. Calls that send streams of messages are exempt here;
+//! [`crate::active_streams`] has the timeout for those.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
 
-/// Calls whose clients send as many messages as they like.
+/// Calls whose clients send a stream of messages.
 const STREAMING: [&str; 3] = ["/Handshake", "/DoPut", "/DoExchange"];
 
-/// A service whose requests have to come.
+/// A service with timeouts for its requests.
 #[derive(Clone)]
 pub struct RequestTimeoutService<S> {
     pub service: S,
-    /// Between two pieces of a request.
+    /// The limit between two pieces of a request.
     pub silence: Duration,
-    /// For all of it.
+    /// The limit for the whole request.
     pub longest: Duration,
 }
 
@@ -49,13 +49,13 @@ impl<S: NamedService> NamedService for RequestTimeoutService<S> {
     const NAME: &'static str = S::NAME;
 }
 
-/// A body that ends with an error when nothing more of it comes.
+/// A body that ends with an error when its client stops sending.
 struct TimedBody {
     body: Body,
     silence: Duration,
     until: Instant,
     heard: Instant,
-    /// Set when there is something to wait for: most requests are there whole.
+    /// The timer, which is set on the first wait: most requests arrive whole.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
@@ -121,7 +121,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn what_comes_slowly_is_waited_for_and_silence_is_not() {
+    async fn a_slow_request_is_awaited_but_a_silent_one_is_not() {
         let slow = awaited(every(300 * MILLISECOND, 8), 2000 * MILLISECOND, LONG);
         assert_eq!(slow.collect().await.unwrap().to_bytes().len(), 8);
         let silent = awaited(every(LONG, 8), 50 * MILLISECOND, LONG);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_never_ends_is_not_waited_for() {
+    async fn a_request_that_never_ends_is_an_error() {
         let endless = awaited(every(20 * MILLISECOND, usize::MAX), LONG, 300 * MILLISECOND);
         assert_eq!(endless.collect().await.unwrap_err().code(), tonic::Code::DeadlineExceeded);
     }

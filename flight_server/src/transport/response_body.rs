@@ -1,4 +1,4 @@
-//! The body of an answer: what tonic makes of a message, or the messages of a result with their parts where they lie.
+//! The body of an answer: a message encoded by tonic, or the messages of a result with their parts in place.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -45,7 +45,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// Bytes in several parts, given back one by one as they are sent.
+/// Bytes in several parts, each of which is released when it is sent.
 pub struct Parts {
     left: VecDeque<Bytes>,
     bytes: usize,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_at_once_are_the_parts_that_are_left_and_not_empty() {
+    fn a_vectored_write_gets_the_remaining_non_empty_parts() {
         let mut parts = parts();
         parts.advance(3);
         let mut slices = [IoSlice::new(&[]); 8];
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_given_back_when_it_is_sent() {
+    fn a_part_is_released_when_it_is_sent() {
         let first = Bytes::from(vec![1; 100]);
         let mut parts = Parts::from(VecDeque::from([first.clone(), Bytes::from_static(b"more")]));
         parts.advance(99);

@@ -1,7 +1,7 @@
-//! HTTP/2 on the connections that come in, each until it ends.
+//! Serves HTTP/2 on incoming connections.
 //!
-//! tonic's own server takes an answer whose pieces are each one run of bytes, and sends each by itself. Here an answer may be of any
-//! kind of pieces, so that a message goes to the socket in one call, from wherever its parts lie.
+//! tonic's own server takes answers whose pieces are contiguous bytes, and sends each by itself. Here an answer may have any
+//! type of `Buf`, so that a message goes to the socket in one vectored write, from wherever its parts are.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -21,14 +21,14 @@ use tonic::codegen::http::{Request, Response};
 use super::connection::Connection;
 use crate::options::Limits;
 
-/// What a client may send as one piece: each is a call of the system.
+/// The largest frame of a client: each costs a system call.
 const FRAME_BYTES: u32 = 256 << 10;
-/// What may be on its way before the other end has read it.
+/// The flow-control windows.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// Answers what comes in until `leave` is cancelled. Then nobody is let in any more, and those that are in end when their calls have.
-/// Dropped, it ends them as they are.
+/// Serves until `leave` is cancelled. Then it accepts no more connections, and the open ones end when their calls have ended.
+/// Dropping it ends them at once.
 pub async fn serve<S, B>(incoming: impl Stream<Item = Connection>, service: S, limits: &Limits, leave: CancellationToken)
 where
     S: Service<Request<Body>, Response = Response<B>, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
@@ -48,7 +48,7 @@ where
             }
         }
     }
-    // The port is free now, though calls still run.
+    // This frees the port while calls still run.
     while connections.join_next().await.is_some() {}
 }
 

@@ -1,5 +1,5 @@
-//! Certificates and keys from files, looked over before they are used: an error names the file and what is wrong. They are read again
-//! when somebody asks, and then hold for connections that come from there on.
+//! Certificates and keys from files, which are checked before use: an error names the file and the problem. They can be reloaded,
+//! which affects later connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub enum TlsError {
     Unusable { cert: PathBuf, key: PathBuf, reason: String },
 }
 
-/// What TLS is told to speak over it.
+/// The ALPN protocol.
 const HTTP2: &[u8] = b"h2";
 
-/// The certificates as they were read last. Copies of this are the same ones.
+/// The certificates as they were read last. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Certificates(Arc<Inner>);
 
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 impl Certificates {
-    /// None where there is to be no TLS.
+    /// `None` if TLS is off.
     pub fn of(options: &TlsOptions) -> Result<Option<Certificates>, TlsError> {
         if !options.is_on() {
             return Ok(None);
@@ -54,7 +54,7 @@ impl Certificates {
         Ok(Some(Certificates(Arc::new(Inner { options: options.clone(), config }))))
     }
 
-    /// Reads the files again. Connections that are open go on as they began. Where a file will not do, all stays as it was.
+    /// Reads the files again. Open connections are not affected. If a file is invalid, the previous certificates stay.
     pub fn reload(&self) -> Result<(), TlsError> {
         match config(&self.0.options) {
             Ok(config) => {
@@ -69,7 +69,7 @@ impl Certificates {
         }
     }
 
-    /// For one connection.
+    /// The acceptor for one connection.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.config.read())
     }
@@ -100,7 +100,7 @@ fn config(options: &TlsOptions) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// Of a file with certificates, each of which can be read.
+/// Reads a file of certificates and checks each of them.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let bad = |reason: String| TlsError::BadCertificate { path: path.to_path_buf(), reason };
     let found: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(read(path)?.as_bytes()).collect();
@@ -118,7 +118,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// The first one of the file.
+/// The first key of the file.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_slice(read(path)?.as_bytes()).map_err(|_| TlsError::NoKey { path: path.to_path_buf() })
 }

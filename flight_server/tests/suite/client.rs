@@ -172,7 +172,7 @@ fn what_is_lost_with_a_session_that_is_forgotten_is_said_before_anything_runs() 
     for (statements, lost) in [
         (vec!["SET threads = 1"], "what was SET"),
         (vec!["PREPARE p AS SELECT 1"], "prepared statements"),
-        (vec!["CREATE TEMPORARY TABLE v (a INT)", "BEGIN"], "volatile tables, the open transaction"),
+        (vec!["CREATE TEMPORARY TABLE v (a INT)", "BEGIN"], "temporary tables, the open transaction"),
     ] {
         statements.into_iter().for_each(|sql| drop(rows(&session, sql)));
         eventually("the session is forgotten", || served.stat("sessions") == 0);

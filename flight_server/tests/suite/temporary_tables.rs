@@ -1,4 +1,4 @@
-//! Volatile tables are a session's.
+//! Temporary tables are a session's.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn rows(client: &mut Client, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_volatile_table_is_seen_by_the_calls_of_its_session_alone() {
+fn a_temporary_table_is_seen_by_the_calls_of_its_session_alone() {
     let served = Served::new();
     let (mut one, mut other) = (session(&served), session(&served));
     assert_eq!(wait(one.execute_update("SELECT 7 AS a INTO VOLATILE c".into(), None)).unwrap(), 1);
@@ -35,7 +35,7 @@ fn a_volatile_table_is_seen_by_the_calls_of_its_session_alone() {
 }
 
 #[test]
-fn a_transaction_has_the_volatile_tables_of_its_session() {
+fn a_transaction_has_the_temporary_tables_of_its_session() {
     let served = Served::new();
     served.update("CREATE TABLE t (a BIGINT)");
     let mut client = session(&served);
@@ -50,7 +50,7 @@ fn a_transaction_has_the_volatile_tables_of_its_session() {
 }
 
 #[test]
-fn a_volatile_table_ends_with_its_session() {
+fn a_temporary_table_ends_with_its_session() {
     let served = Served::with(ServerOptions { session_idle: Duration::from_millis(300), ..options() });
     let mut client = session(&served);
     wait(client.execute_update("SELECT 7 AS a INTO VOLATILE c".into(), None)).unwrap();
@@ -60,7 +60,7 @@ fn a_volatile_table_ends_with_its_session() {
 }
 
 #[test]
-fn a_call_without_a_session_makes_no_volatile_table() {
+fn a_call_without_a_session_makes_no_temporary_table() {
     let served = Served::new();
     for sql in ["SELECT 7 AS a INTO VOLATILE c", "CREATE TEMP TABLE c (a BIGINT)"] {
         assert_eq!(code(served.try_update(sql)), Code::FailedPrecondition, "{sql}");

@@ -1,4 +1,4 @@
-//! The header in which a client says what a plan is about, beside the plan: JSON, in ASCII as headers are.
+//! The header that binds a plan to a version of the store and to segments: JSON, in ASCII as headers require.
 //!
 //! ```json
 //! {"version": 41, "segments": {"main.flights": [3, 4, 9]}}
@@ -10,18 +10,18 @@ use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
 
 pub const PLAN_BINDING: &str = "x-quiver-plan-binding";
 
-/// That nothing is said where there is no such header.
+/// The binding of the headers; an empty one if there is no such header.
 pub fn binding(headers: &MetadataMap) -> Result<Binding, Status> {
     let Some(value) = headers.get(PLAN_BINDING) else { return Ok(Binding::default()) };
     let refused =
         |why: String| Status::invalid_argument(format!("the header {PLAN_BINDING} is not understood: {why}; see docs/flight-sql.md"));
     let text = value.to_str().map_err(|_| refused("it is not plain ASCII text".into()))?;
-    // Serde would take a list for an object, too.
+    // Serde would accept a list in place of an object.
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
     serde_json::from_value(fields.into()).map_err(|error| refused(error.to_string()))
 }
 
-/// None where nothing is said.
+/// `None` if the binding is empty.
 pub fn binding_header(binding: &Binding) -> Option<MetadataValue<Ascii>> {
     if binding.is_empty() {
         return None;
@@ -30,7 +30,7 @@ pub fn binding_header(binding: &Binding) -> Option<MetadataValue<Ascii>> {
     json.chars().map(escaped).collect::<String>().parse().ok()
 }
 
-/// In JSON other letters stand in texts alone, where they may be written as numbers.
+/// Escapes characters outside of ASCII, which JSON allows in strings only, as numbers.
 fn escaped(char: char) -> String {
     match char.is_ascii() {
         true => char.to_string(),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_binding_is_the_same_after_its_way_through_a_header() {
+    fn a_binding_survives_the_way_through_a_header() {
         let names = ["main.flights", "main.Flüge", "a.🦀 \"x\"\n"];
         let segments = names.iter().map(|name| (name.to_string(), vec![1, u64::MAX])).collect();
         for sent in [Binding { version: Some(7), segments }, Binding { version: Some(0), ..Binding::default() }, Binding::default()] {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn an_invalid_binding_is_refused() {
         for text in ["", "7", "[]", "{\"versions\": 7}", "{\"version\": -1}", "{\"segments\": {\"t\": 7}}", "{"] {
             let mut headers = MetadataMap::new();
             headers.insert(PLAN_BINDING, text.parse().unwrap());

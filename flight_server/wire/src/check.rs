@@ -1,13 +1,13 @@
-//! Looks over a message from outside before `arrow-ipc` reads it.
+//! Checks a foreign message before `arrow-ipc` reads it.
 //!
-//! The reader allocates as many bytes as a length in the message says, and a failed allocation aborts the
-//! process; so every length is held against what came. Contents (offsets, UTF-8) the reader validates itself.
+//! The reader allocates as many bytes as the message claims, and a failed allocation aborts the
+//! process. So every length is compared with the received bytes. The reader itself validates the contents (offsets, UTF-8).
 
 use arrow_flight::FlightData;
 use arrow_ipc::{CompressionType, MessageHeader, RecordBatch, root_as_message};
 use tonic::Status;
 
-/// More rows than this in one message are columns without bytes (NULL, or of width 0).
+/// A message with more rows than this can only have columns without bytes (NULL, or of width 0).
 const ROWS_MAX: i64 = 1 << 28;
 
 pub fn check(message: &FlightData, unpacked_bytes_max: u64) -> Result<(), Status> {
@@ -33,7 +33,7 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
     }
     let is_compressed = batch.compression().is_some();
     if batch.compression().is_some_and(|compression| compression.codec() == CompressionType::LZ4_FRAME) {
-        // Its reader unpacks to the end before it looks at the length.
+        // Its reader decompresses everything before it checks the length.
         return Err(refused("it is compressed with LZ4, which is not taken; send it with ZSTD, or as it is"));
     }
     let (mut packed_bytes, mut unpacked_bytes) = (0u64, 0u64);
@@ -44,14 +44,14 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
             unpacked_bytes = unpacked_bytes.saturating_add(uncompressed_length(bytes)?);
         }
     }
-    // Those that lie over each other would be copied one by one where they are not aligned.
+    // Overlapping buffers would each be copied if they are not aligned.
     if packed_bytes > body.len() as u64 {
         return Err(refused("its buffers lie over each other"));
     }
     if unpacked_bytes > unpacked_bytes_max {
         return Err(too_many_bytes(unpacked_bytes, unpacked_bytes_max));
     }
-    // The smallest values are bits; those without any are as many as rows at most, also within lists.
+    // The smallest values are bits. There are at most as many values without bits as rows, also within lists.
     let values_max = unpacked_bytes.saturating_add(body.len() as u64).saturating_mul(8).max(ROWS_MAX as u64);
     let nodes = batch.nodes().into_iter().flatten();
     let is_possible =
@@ -67,7 +67,7 @@ fn range(body: &[u8], offset: i64, length: i64) -> Option<&[u8]> {
     body.get(offset..offset.checked_add(usize::try_from(length).ok()?)?)
 }
 
-/// The length a compressed buffer begins with; -1 for one that was left as it is.
+/// The length at the beginning of a compressed buffer; -1 for a buffer that is not compressed.
 fn uncompressed_length(buffer: &[u8]) -> Result<u64, Status> {
     let prefix = buffer.first_chunk::<8>().ok_or_else(|| refused("a compressed buffer is too short"))?;
     match i64::from_le_bytes(*prefix) {

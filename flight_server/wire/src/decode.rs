@@ -1,4 +1,4 @@
-//! Messages taken apart, without a panic over what is wrong with them.
+//! Decodes messages, without panics on invalid ones.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use tonic::Status;
 
 use crate::guard::guarded;
 
-/// After an error there is nothing more: the decoder may be half changed.
+/// After an error the stream ends, because the decoder may be in an inconsistent state.
 pub fn decoded(decoder: &mut Option<FlightDataDecoder>, context: &mut Context<'_>) -> Poll<Option<Result<DecodedFlightData, Status>>> {
     let Some(reader) = decoder else { return Poll::Ready(None) };
     let polled = guarded(|| reader.poll_next_unpin(context));
@@ -24,7 +24,7 @@ pub fn decoded(decoder: &mut Option<FlightDataDecoder>, context: &mut Context<'_
     Poll::Ready(failed)
 }
 
-/// What was wrong with messages that came in.
+/// The status of an error in received messages.
 pub fn foreign_status(error: FlightError) -> Status {
     match error {
         FlightError::Tonic(status) => *status,

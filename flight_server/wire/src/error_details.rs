@@ -1,5 +1,5 @@
-//! The parts of an error that a client may want to show by themselves: JSON in the trailer `x-quiver-error-bin`, beside
-//! the sentence that has all of them. docs/flight-sql.md lists the fields.
+//! The parts of an error that a client may show separately: JSON in the trailer `x-quiver-error-bin`, in addition to
+//! the message, which contains all of them. docs/flight-sql.md lists the fields.
 
 use engine::EngineError;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use tonic::metadata::MetadataValue;
 
 pub const TRAILER: &str = "x-quiver-error-bin";
 
-/// Clients commonly take 8 KiB of headers in all, and the sentence has the hint too.
+/// Clients commonly accept 8 KiB of headers in all, and the message contains the hint as well.
 const HINT_BYTES_MAX: usize = 1_000;
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorDetails {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// More finely than the code says it: `ErrorKind::name`.
+    /// The kind, which is finer than the code: `ErrorKind::name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Bytes of the statement, as UTF-8, before the place.
+    /// The byte offset in the UTF-8 text of the statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
 }
@@ -29,7 +29,7 @@ impl ErrorDetails {
         ErrorDetails { hint: hint.map(str::to_string), kind: Some(error.kind().name().to_string()), position: error.position() }
     }
 
-    /// Nothing where the trailer is missing or is not ours.
+    /// Empty if the trailer is missing or invalid.
     pub fn of_status(status: &Status) -> ErrorDetails {
         let bytes = status.metadata().get_bin(TRAILER).and_then(|value| value.to_bytes().ok());
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_into_a_status_is_found_in_it() {
+    fn details_survive_the_way_through_a_status() {
         let details = ErrorDetails { hint: Some("did you mean \"ümlaut\"?".into()), kind: Some("data".into()), position: Some(7) };
         let mut status = Status::invalid_argument("no");
         details.put_into(&mut status);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_counted_in_lines_and_characters() {
+    fn a_position_is_counted_in_lines_and_characters() {
         assert_eq!(place("SELECT 1", 7).unwrap(), "at line 1, column 8");
         assert_eq!(place("SELECT 'ü',\n  x", 15).unwrap(), "at line 2, column 3");
         assert_eq!(place("short", 99), None);

@@ -1,11 +1,11 @@
-//! Readers of foreign bytes may panic; the caller gets an error instead.
+//! Catches panics of readers of foreign bytes, and returns an error instead.
 
 use std::convert::Infallible;
 
 use tonic::Status;
 
-/// Runs `read`; a panic becomes the error of a message that makes no sense, and does not fill the log. What `read`
-/// worked on may be half changed then, so every caller drops it.
+/// Runs `read`. A panic becomes the error of an invalid message, and does not fill the log. The state of `read`
+/// may be inconsistent then, so every caller drops it.
 pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, Status> {
     engine::import::guarded(|| Ok::<T, Infallible>(read()))
         .map_err(|_| Status::invalid_argument("the Arrow data of a message makes no sense; send what an Arrow library has written"))

@@ -1,4 +1,4 @@
-//! Names of headers: by them a client asks for results in another form, and names its session.
+//! Names of headers, by which a client chooses the form of results and names its session.
 
 pub const VIEW_TYPES: &str = "x-quiver-view-types";
 pub const JDBC_TYPES: &str = "x-quiver-jdbc-types";

@@ -1,10 +1,10 @@
-//! What a client of Flight and the server both know: the forms in which rows, errors, commands and reports travel.
+//! The code that the client and the server share: the wire formats of rows, errors, commands and reports.
 //!
-//! - [`rows`] — batches in the types that a client reads, cut to size
-//! - [`decode`] — messages taken apart, after [`check`] has held every length in them against what came; [`guard`] turns a panic into an error
+//! - [`rows`] — batches in the types that a client reads, split to the size of messages
+//! - [`decode`] — decodes messages after [`check`] has compared every length with the received bytes; [`guard`] turns a panic into an error
 //! - [`headers`] — names of headers, [`binding`] one of them; [`session_messages`] messages that `arrow-flight` does not have
 //! - [`table_command`] — a table by path or JSON
-//! - [`report`] — what a query did, as JSON; [`error_details`] the parts of an error, in a trailer
+//! - [`report`] — the report of a query, as JSON; [`error_details`] the parts of an error, in a trailer
 
 mod binding;
 mod check;
@@ -30,5 +30,5 @@ pub use rows::{
 };
 pub use table_command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json, quoted};
 
-/// Where a server listens unless it is told otherwise.
+/// The default port of a server.
 pub const DEFAULT_PORT: u16 = 31337;

@@ -1,5 +1,5 @@
-//! What a query did, as JSON: in `app_metadata` of FlightInfo and of the last message of a result; and while it runs, what
-//! it has done so far. The fields are listed in docs/flight-sql.md; later versions may add some.
+//! The report of a query, as JSON: in `app_metadata` of FlightInfo and of the last message of a result, and, while it runs,
+//! as its progress. docs/flight-sql.md lists the fields; later versions may add some.
 
 use bytes::Bytes;
 use engine::{QueryReport, StatementKind};
@@ -17,7 +17,7 @@ pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
     Bytes::from(report_value(report, kind).to_string())
 }
 
-/// Of a statement without rows, which has ended: one about transactions says whether the session is in one now.
+/// The report of a statement without rows. A statement about transactions also reports whether one is open now.
 pub fn ended_json(report: &QueryReport, kind: StatementKind, is_in_transaction: bool) -> Bytes {
     let mut value = report_value(report, kind);
     if kind == StatementKind::Transaction {
@@ -49,7 +49,7 @@ fn report_value(report: &QueryReport, kind: StatementKind) -> Value {
     })
 }
 
-/// Of the report, what crossed the boundaries of the engine: for whoever counts bytes, and does not want to add many.
+/// The part of the report about bytes that crossed the boundaries of the engine, for clients that count bytes and want few of them.
 pub fn brief_report_json(report: &QueryReport) -> Bytes {
     let value = json!({
         "bytes_touched": report.bytes_touched,
@@ -59,11 +59,11 @@ pub fn brief_report_json(report: &QueryReport) -> Bytes {
     Bytes::from(value.to_string())
 }
 
-/// How far a statement is: of its report, what is known while it runs.
+/// The progress of a statement: the part of its report that is known while it runs.
 pub fn progress_json(report: &QueryReport) -> Bytes {
     let value = json!({
         "rows_scanned": report.rows_scanned,
-        // Not known before it has begun to read a table.
+        // Unknown before it begins to read a table.
         "rows_total": (report.rows_total > 0).then_some(report.rows_total),
         "rows_returned": report.rows_returned,
         "bytes_touched": report.bytes_touched,
@@ -75,7 +75,7 @@ pub fn progress_json(report: &QueryReport) -> Bytes {
     Bytes::from(value.to_string())
 }
 
-/// The report as a client gets it, and the kind of the statement where it is told. Fields that are missing are 0.
+/// Decodes the report, and the kind of the statement if there is one. Missing fields are 0.
 pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>)> {
     let value: Value = serde_json::from_slice(json).ok()?;
     let count = |name: &str| value[name].as_u64().unwrap_or_default();
@@ -84,7 +84,7 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         elapsed_ms: ms("elapsed_ms"),
         planning_ms: ms("planning_ms"),
         bytes_touched: count("bytes_touched"),
-        // Servers read no tables of other nodes.
+        // Servers do not read tables of other nodes.
         node_bytes_touched: 0,
         bytes_returned: count("bytes_returned"),
         rows_returned: count("rows_returned"),
@@ -104,7 +104,7 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
     Some((report, kind.map(|(kind, _)| *kind)))
 }
 
-/// To microseconds: more digits are noise.
+/// Rounds to microseconds, because more digits are noise.
 fn rounded(ms: f64) -> f64 {
     (ms * 1e3).round() / 1e3
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_about_transactions_says_whether_one_is_open() {
+    fn only_statements_about_transactions_report_whether_one_is_open() {
         let told =
             |kind| serde_json::from_slice::<Value>(&ended_json(&QueryReport::default(), kind, true)).unwrap()["in_transaction"].clone();
         assert_eq!(told(StatementKind::Transaction), true);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_as_it_was_written() {
+    fn a_report_survives_encoding_and_decoding() {
         let report = QueryReport {
             bytes_touched: 7,
             zones_pruned: 3,

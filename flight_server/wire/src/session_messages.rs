@@ -1,4 +1,4 @@
-//! Messages of Flight about sessions, which `arrow-flight` does not have: from Flight.proto of Arrow 19.
+//! Flight's messages about sessions, which `arrow-flight` lacks: from Flight.proto of Arrow 19.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use prost::{Enumeration, Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct SessionOptionValue {
-    /// None takes the option back to what a session begins with.
+    /// `None` resets the option to its default.
     #[prost(oneof = "OptionValue", tags = "1, 2, 3, 4, 5")]
     pub option_value: Option<OptionValue>,
 }
@@ -37,7 +37,7 @@ pub struct SetSessionOptionsRequest {
     pub session_options: HashMap<String, SessionOptionValue>,
 }
 
-/// Those that were not set.
+/// The options that were not set, with their errors.
 #[derive(Clone, PartialEq, Message)]
 pub struct SetSessionOptionsResult {
     #[prost(map = "string, message", tag = "1")]

@@ -1,4 +1,4 @@
-//! What a client asks for: a path, or the same and more as JSON in a command or a ticket.
+//! The table that a client requests: a path, or JSON with more options in a command or a ticket.
 //!
 //! ```json
 //! {"schema": "main", "table": "flights", "columns": ["carrier", "dep_delay"], "rows": [0, 100000], "version": 41}
@@ -13,7 +13,7 @@ use tonic::Status;
 use engine::SELECT_COLUMNS_MAX;
 use engine::import::{IfExists, IfMissing, IngestTarget};
 
-/// Of a command; a list of columns fits in with ease.
+/// The limit for a command. A list of columns fits in easily.
 const JSON_BYTES_MAX: usize = 1 << 20;
 
 const ROWS_MAX: u64 = i64::MAX as u64;
@@ -24,16 +24,16 @@ pub struct TableCommand {
     #[serde(default = "default_schema")]
     pub schema: String,
     pub table: String,
-    /// All, in their order, if not given.
+    /// All columns in their order, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
-    /// From the first to before the second, counted from 0 in the order in which the rows lie.
+    /// A half-open range of rows, counted from 0 in their stored order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<(u64, u64)>,
-    /// Of the store; the last one if not given.
+    /// A version of the store; the latest one if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The version that this lease holds.
+    /// A lease, which determines the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
 }
@@ -64,7 +64,7 @@ fn default_schema() -> String {
     DEFAULT_SCHEMA.to_string()
 }
 
-/// No message of protobuf begins with this byte, so the two cannot be mistaken for each other.
+/// No protobuf message begins with this byte, so the two forms cannot be confused.
 pub fn is_json(command: &[u8]) -> bool {
     command.first() == Some(&b'{')
 }
@@ -108,7 +108,7 @@ impl TableCommand {
             sql.push_str(&format!(" FOR VERSION AS OF {version}"));
         }
         if let Some((from, to)) = self.rows {
-            // More than SQL can count there are not.
+            // There are no more rows than SQL can count.
             let (from, to) = (from.min(ROWS_MAX), to.min(ROWS_MAX));
             sql.push_str(&format!(" LIMIT {} OFFSET {from}", to.saturating_sub(from)));
         }
@@ -141,7 +141,7 @@ impl PutCommand {
     }
 }
 
-/// A name without letters is in no store.
+/// An error if the name is empty.
 pub fn check_name(table: &str) -> Result<(), Status> {
     match table.is_empty() {
         true => Err(Status::invalid_argument("the name of the table is empty; give the name of one")),
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_never_sql() {
+    fn names_are_never_interpreted_as_sql() {
         let command =
             TableCommand::of_json(br#"{"table": "a\"; DROP TABLE b", "columns": ["x\"y"], "rows": [5, 7], "version": 3}"#).unwrap();
         let sql = "SELECT \"x\"\"y\" FROM \"main\".\"a\"\"; DROP TABLE b\" FOR VERSION AS OF 3 LIMIT 2 OFFSET 5";
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_than_there_can_be_are_all_the_rows() {
+    fn a_range_beyond_the_last_row_means_all_rows() {
         let command = TableCommand::of_json(br#"{"table": "t", "rows": [7, 18446744073709551615]}"#).unwrap();
         assert_eq!(command.to_sql(), format!("SELECT * FROM \"main\".\"t\" LIMIT {} OFFSET 7", i64::MAX - 7));
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn an_invalid_command_is_refused() {
         for json in [
             r#"{"table": "t", "rows": [7, 5]}"#,
             r#"{"table": "t", "columns": []}"#,

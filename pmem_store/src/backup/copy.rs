@@ -1,4 +1,4 @@
-//! A segment and what lies beside it at a second place: linked where that is possible, else copied.
+//! Places a segment and its side files at a second path: by hard links where that is possible, else by copies.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -11,12 +11,12 @@ use super::{BackupProgress, FileCount, Watch};
 use crate::error::{BackupError, Result, StoreError};
 use crate::segment::{SealedSegment, SidePaths, remove_segment_files, segment_pairs};
 
-/// A file is copied in pieces of this size: so often somebody may say that it should stop.
+/// Files are copied in pieces of this size. Between two pieces the caller may stop the backup.
 const PIECE_BYTES: u64 = 32 << 20;
-/// The rows and three tables.
+/// The rows and three side tables.
 pub const SEGMENT_FILES: u64 = 4;
 
-/// Counts what was done and asks whether to go on.
+/// Counts the progress and asks the caller whether to go on.
 pub struct ProgressMeter<'a> {
     pub progress: BackupProgress,
     watch: Watch<'a>,
@@ -36,15 +36,15 @@ impl<'a> ProgressMeter<'a> {
     }
 }
 
-/// What became of a segment.
+/// How a segment got to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlacedSegment {
+pub enum CopyMethod {
     Linked,
     Copied,
 }
 
 pub struct SegmentCopier {
-    /// Asked for, or found out that nothing can be linked here.
+    /// True if the caller wants copies, or if hard links turned out to be impossible.
     copies: bool,
     pub linked: FileCount,
     pub copied: FileCount,
@@ -55,8 +55,8 @@ impl SegmentCopier {
         SegmentCopier { copies, linked: FileCount::default(), copied: FileCount::default() }
     }
 
-    /// Puts the segment at `to`, in the place of whatever has that name; durable but for its name. A copy
-    /// gets the name only if `accepts` it.
+    /// Places the segment at `to` and replaces a segment of that name. Everything but the name is durable. A copy
+    /// gets its name only if `accepts` approves it.
     pub fn place(
         &mut self,
         from: &Path,
@@ -64,27 +64,27 @@ impl SegmentCopier {
         sealed: &SealedSegment,
         meter: &mut ProgressMeter<'_>,
         accepts: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<PlacedSegment> {
+    ) -> Result<CopyMethod> {
         let bytes = sealed.size_bytes + sealed.side_size_bytes;
         if !self.copies && self.link(from, to)? {
             meter.advance(bytes)?;
             self.linked.add(SEGMENT_FILES, bytes);
-            return Ok(PlacedSegment::Linked);
+            return Ok(CopyMethod::Linked);
         }
         let unfinished = unfinished(to);
         for (from, to) in segment_pairs(from, &unfinished) {
             copy(&from, &to, meter)?;
         }
         accepts(&unfinished).inspect_err(|_| remove_segment_files(&unfinished))?;
-        // The rows last: only with them it is there.
+        // The rows come last: a segment exists once its rows do.
         for (from, to) in segment_pairs(&unfinished, to) {
             fs::rename(&from, &to).map_err(|error| StoreError::io("rename", &from, error))?;
         }
         self.copied.add(SEGMENT_FILES, bytes);
-        Ok(PlacedSegment::Copied)
+        Ok(CopyMethod::Copied)
     }
 
-    /// False where the file system cannot.
+    /// False if the file system cannot link.
     fn link(&mut self, from: &Path, to: &Path) -> Result<bool> {
         for (from, to) in segment_pairs(from, to) {
             let _ = fs::remove_file(&to);
@@ -92,7 +92,7 @@ impl SegmentCopier {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound && !from.exists() => return Err(StoreError::io("open", from, error)),
                 Err(error) => {
-                    // Another device, for all of them; more than that may be about this one alone.
+                    // Another device concerns all files; any other error may concern this file alone.
                     self.copies |= error.kind() == ErrorKind::CrossesDevices;
                     return Ok(false);
                 }
@@ -102,8 +102,8 @@ impl SegmentCopier {
     }
 }
 
-/// Whether the segment is at `to` already, as far as its sizes tell; for one who wants copies, not as
-/// a second name of the one at `from`.
+/// Whether the segment is at `to` already, judged by its sizes. A caller that wants copies does not accept
+/// a hard link to the segment at `from`.
 pub fn is_there(from: &Path, to: &Path, sealed: &SealedSegment, wants_copy: bool) -> bool {
     let Some(sizes) = sizes(to) else { return false };
     let same = |from: &Path, to: &Path| match (fs::metadata(from), fs::metadata(to)) {
@@ -119,19 +119,19 @@ fn unfinished(to: &Path) -> PathBuf {
     to.with_file_name(format!("{UNFINISHED}{name}"))
 }
 
-/// Of the rows and of all that lies beside them; None if one of the files is not there.
+/// The sizes of the rows and of the side files; `None` if a file is missing.
 fn sizes(segment: &Path) -> Option<(u64, u64)> {
     let size = |path: &Path| fs::metadata(path).ok().map(|metadata| metadata.len());
     let sides = SidePaths::of(segment).all().into_iter().map(size).sum::<Option<u64>>()?;
     Some((size(segment)?, sides))
 }
 
-/// The bytes alone: who may change the copy does not depend on who may change what it is of.
+/// Copies the bytes alone: the permissions of the copy do not depend on those of the source.
 pub fn copy(from: &Path, to: &Path, meter: &mut ProgressMeter<'_>) -> Result<()> {
     let source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
     let mut target = File::create(to).map_err(|error| StoreError::io("create", to, error))?;
     loop {
-        // In the kernel, where both files are on one device that can.
+        // The kernel copies if both files are on one device that supports it.
         let copied = std::io::copy(&mut (&source).take(PIECE_BYTES), &mut target).map_err(|error| StoreError::io("write", to, error))?;
         if copied == 0 {
             break;

@@ -1,10 +1,10 @@
-//! The way of a backup.
+//! Creates a backup.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::copy::{PlacedSegment, ProgressMeter, SEGMENT_FILES, SegmentCopier, is_there};
+use super::copy::{CopyMethod, ProgressMeter, SEGMENT_FILES, SegmentCopier, is_there};
 use super::directory::{lock, read_segments, remove_new, resolved};
 use super::head::{Head, mark_begun};
 use super::image::Image;
@@ -21,15 +21,15 @@ use crate::segment::SealedSegment;
 use crate::store::Store;
 
 impl Store {
-    /// Makes `to` a backup of the last version, with all older ones that can be read. It must be missing,
-    /// empty, or an earlier backup of this store, of which it keeps what it still needs. Who writes
-    /// meanwhile waits no longer than for another commit.
+    /// Makes `to` a backup of the last version, with all older versions that can be read. `to` must be missing,
+    /// empty, or an earlier backup of this store; of that one it keeps what it still needs. Writers wait no longer
+    /// than for another commit.
     ///
-    /// Segments are linked where `to` is on the same file system, unless `copies`; links share the medium.
+    /// Segments are hard links if `to` is on the same file system, unless `copies` is set; links share the medium.
     ///
     /// # Errors
     ///
-    /// The backup that was at `to` is there still; only if the last fsync fails it is the new one.
+    /// An earlier backup at `to` stays valid; only if the last fsync fails, `to` may have the new one.
     pub fn backup(&self, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport> {
         let to = &std::path::absolute(to).map_err(|error| StoreError::io("find", to, error))?;
         let is_new = check_place(self.path(), to)?;
@@ -37,12 +37,12 @@ impl Store {
         let store_id = image.store_id(self.path())?;
         let locked = files::create_dir_durably(to).and_then(|()| lock(to, LockKind::Exclusive));
         let _lock = locked.inspect_err(|_| {
-            // The lock in it may be another one's.
+            // The lock file in the directory may belong to another process.
             if is_new {
                 let _ = fs::remove_dir(to);
             }
         })?;
-        // Another one may have made something else of it since it was looked at.
+        // Another process may have changed the directory since the check.
         let previous = check_place(self.path(), to).and_then(|_| previous(to, &store_id));
         let previous = previous.inspect_err(|_| remove_new(to, is_new))?;
         let mut job = Job { store: self, to, copies, previous: previous.as_ref(), segments: Vec::new() };
@@ -71,13 +71,13 @@ impl Job<'_> {
         files::create_dir(&dir)?;
         let version = image.version;
         let created_at_ms = now_ms();
-        let (catalog, logs, _held) = image.write(&dir)?;
+        let (catalog, logs, _pin) = image.write(&dir)?;
         self.segments = read_segments(&dir.join(CATALOG_FILE))?;
         let mut report = BackupReport { path: self.to.to_path_buf(), version, created_at_ms, ..BackupReport::default() };
         self.place_segments(&mut report, watch)?;
         report.copied.add(1 + logs.len() as u64, catalog.size_bytes + logs.iter().map(|log| log.file.size_bytes).sum::<u64>());
         Head::new(store_id, version, created_at_ms, state, catalog, logs).publish(self.to)?;
-        // What is left of the one before is no reason to say that this one was not made.
+        // If remains of the previous backup cannot be removed, this backup is complete all the same.
         sweep(self.to, Some(state), &BackupSegments::of(&self.segments));
         Ok(report)
     }
@@ -85,7 +85,7 @@ impl Job<'_> {
     fn place_segments(&self, report: &mut BackupReport, watch: Watch<'_>) -> Result<()> {
         let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
         let mut meter = ProgressMeter::new(self.segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
-        let mut placer = SegmentCopier::new(self.copies);
+        let mut copier = SegmentCopier::new(self.copies);
         let mut kept = FileCount::default();
         for (table, sealed) in &self.segments {
             let from = files::segment_path(self.store.path(), *table, sealed.id);
@@ -97,27 +97,27 @@ impl Job<'_> {
             }
             files::create_dir(&files::table_dir(self.to, *table))?;
             let damaged = |what| StoreError::from(BackupError::DamagedSource { path: from.clone(), what });
-            // Of what is linked there is only one: it is as good as the store. A copy is to be better.
-            let placed = placer.place(&from, &to, sealed, &mut meter, |copy| verify_segment(copy, sealed).map_err(damaged))?;
-            if placed == PlacedSegment::Linked && !is_there(&from, &to, sealed, false) {
+            // A hard link is the store's own file, so it is as good as the store. A copy is verified.
+            let method = copier.place(&from, &to, sealed, &mut meter, |copy| verify_segment(copy, sealed).map_err(damaged))?;
+            if method == CopyMethod::Linked && !is_there(&from, &to, sealed, false) {
                 crate::segment::remove_segment_files(&to);
                 return Err(damaged("it has another size than the catalog says".to_string()));
             }
         }
-        // Also names that were there: an attempt that was stopped has not made them durable.
+        // This includes names that were there before: an attempt that was stopped has not made them durable.
         for table in self.segments.iter().map(|(table, _)| *table).collect::<BTreeSet<_>>() {
             files::sync_dir(&files::table_dir(self.to, table))?;
         }
         if segments_dir(self.to).exists() {
             files::sync_dir(&segments_dir(self.to))?;
         }
-        (report.linked, report.copied, report.kept) = (placer.linked, placer.copied, kept);
+        (report.linked, report.copied, report.kept) = (copier.linked, copier.copied, kept);
         Ok(())
     }
 
-    /// What is whole stays for the next attempt, but not on a disk that is full.
+    /// Complete files stay for the next attempt, unless the disk is full.
     fn clean_up(&self, error: &StoreError, is_new: bool) {
-        // If the head was renamed and only the sync after that failed, a crash may bring back either: both stay.
+        // If the head was renamed and only the sync after that failed, a crash may bring back either head: so both backups stay.
         if !Head::read(self.to).is_ok_and(|head| head.as_ref() == self.previous) {
             return;
         }
@@ -158,7 +158,7 @@ impl Job<'_> {
     }
 }
 
-/// Whether the directory is to be made.
+/// Returns whether the directory must be created.
 fn check_place(store: &Path, to: &Path) -> Result<bool> {
     let occupied = |reason: &str| BackupError::Occupied { path: to.to_path_buf(), reason: reason.to_string() };
     let (inner, outer) = (resolved(to), resolved(store));

@@ -1,4 +1,4 @@
-//! The directory of a backup: who works on it, and which segments it has.
+//! The directory of a backup: its lock, and its segments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::error::{BackupError, Result};
 use crate::lock::{LOCK_FILE, LockError, LockKind, StoreLock};
 use crate::segment::SealedSegment;
 
-/// Where a path leads, also if its last parts are not there yet.
+/// The absolute path without links, also if its last parts do not exist yet.
 pub fn resolved(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(found), ..) => found,
@@ -21,14 +21,14 @@ pub fn resolved(path: &Path) -> PathBuf {
 pub fn lock(backup: &Path, kind: LockKind) -> Result<StoreLock> {
     StoreLock::acquire(backup, kind).map_err(|error| match error {
         LockError::InUse { holders, .. } => {
-            let who = holders.first().map_or("not shown by the system".to_string(), |holder| format!("process {}", holder.pid));
-            BackupError::Busy { path: backup.to_path_buf(), who }.into()
+            let holder_text = holders.first().map_or("not shown by the system".to_string(), |holder| format!("process {}", holder.pid));
+            BackupError::Busy { path: backup.to_path_buf(), holder: holder_text }.into()
         }
         other => other.into(),
     })
 }
 
-/// Takes away a directory that was made for nothing. Whoever calls this holds its lock.
+/// Removes a directory that was created for a backup that failed. The caller holds its lock.
 pub fn remove_new(to: &Path, is_new: bool) {
     let is_empty = || fs::read_dir(to).is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == LOCK_FILE));
     if is_new && is_empty() {
@@ -37,7 +37,7 @@ pub fn remove_new(to: &Path, is_new: bool) {
     }
 }
 
-/// The segments of the catalog in a backup.
+/// The segments in the catalog of a backup.
 pub fn read_segments(catalog: &Path) -> Result<Vec<(TableId, SealedSegment)>> {
     let reader = CatalogReader::begin(&Arc::new(Database::open(catalog, Access::Read)?))?;
     check_features(catalog, &reader.store()?, false)?;

@@ -1,4 +1,4 @@
-//! The head of a backup: which store at which version, and the files that are the backup's own. Two
+//! The head of a backup names the store, its version, and the files that belong to the backup alone. It has two
 //! lines: JSON, and the checksum of the first line.
 
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ pub struct Head {
     pub store: String,
     pub version: u64,
     pub created_at_ms: u64,
-    /// Of the directory with catalog and logs.
+    /// The number of the directory with the catalog and the logs.
     pub state: u64,
     pub catalog: OwnFile,
     pub logs: Vec<LogFile>,
 }
 
-/// A file that belongs to this backup alone, under a checksum as a whole.
+/// A file that belongs to this backup alone, with a checksum of all its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnFile {
     pub size_bytes: u64,
@@ -50,7 +50,7 @@ impl Head {
         Head { format: FORMAT, store, version, created_at_ms, state, catalog, logs }
     }
 
-    /// None where no backup was finished yet.
+    /// `None` if no backup was finished yet.
     pub fn read(backup: &Path) -> Result<Option<Head>> {
         let path = backup.join(HEAD_FILE);
         let bytes = match fs::read(&path) {
@@ -60,7 +60,7 @@ impl Head {
         };
         let damaged = |what: &str| BackupError::Damaged { path: path.clone(), what: what.to_string() };
         let line = files::without_sum(&bytes).map_err(damaged)?;
-        // Only what is read here is expected of a later format.
+        // Only the fields that are read here are expected of a later format.
         #[derive(Deserialize)]
         struct Format {
             format: u32,
@@ -84,7 +84,7 @@ impl Head {
         Head::read(backup)?.ok_or_else(|| missing.into())
     }
 
-    /// The moment of a backup: from here on it is this one.
+    /// The moment at which the backup becomes the current one.
     pub fn publish(&self, backup: &Path) -> Result<()> {
         let line = serde_json::to_string(self).map_err(|error| StoreError::Io {
             action: "write",
@@ -93,21 +93,21 @@ impl Head {
         })?;
         let (new, path) = (backup.join(HEAD_FILE_NEW), backup.join(HEAD_FILE));
         files::write_durably(&new, files::with_sum(&line).as_bytes())?;
-        // The directories that it names have their names before it has its own.
+        // The names of the directories that the head refers to are durable before the head has its name.
         files::sync_dir(backup)?;
         fs::rename(&new, &path).map_err(|error| StoreError::io("rename", &new, error))?;
         files::sync_dir(backup)
     }
 }
 
-/// Says that a directory is being made a backup, before anything else of one is in it.
+/// Marks a directory as a backup in progress, before anything else is written to it.
 pub fn mark_begun(backup: &Path) -> Result<()> {
     files::write_durably(&backup.join(HEAD_FILE_NEW), b"")?;
     files::sync_dir(backup)
 }
 
 impl OwnFile {
-    /// What the file is now.
+    /// The size and the checksum of a file now.
     pub fn of(path: &Path) -> Result<OwnFile> {
         let io = |action| move |error| StoreError::io(action, path, error);
         let mut file = File::open(path).map_err(io("open"))?;
@@ -123,7 +123,7 @@ impl OwnFile {
         }
     }
 
-    /// What is wrong with the file, if something is.
+    /// An error says what is wrong with the file.
     pub fn verify(&self, path: &Path) -> Result<(), BackupError> {
         let damaged = |what: String| BackupError::Damaged { path: path.to_path_buf(), what };
         let found = OwnFile::of(path).map_err(|error| match path.exists() {

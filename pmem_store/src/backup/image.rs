@@ -1,4 +1,4 @@
-//! One version of an open store, held while it is copied.
+//! One version of an open store, kept while it is copied.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::log::LogView;
 use crate::shared::Pin;
 use crate::store::Store;
 
-/// Invariant: while it lives, no file is removed that its catalog names, also not one that is kept for
-/// older versions alone.
+/// Invariant: while it lives, no file is removed that its catalog names, including files that only older versions
+/// need.
 pub struct Image {
     pub version: u64,
     reader: CatalogReader,
@@ -25,16 +25,16 @@ pub struct Image {
 }
 
 impl Image {
-    /// The last version. Nobody commits meanwhile, as while another one commits.
+    /// Takes the last version. Commits wait for it as they wait for another commit.
     pub fn take(store: &Store) -> Result<Image> {
         let core = &store.core;
         let one_at_a_time = core.commits.lock();
-        // Without this a crash could take from the store what its backup has.
+        // Without this a crash could take versions from the store that its backup has.
         core.publisher.drain()?;
         core.shared.logs.flush()?;
         let snapshot = core.snapshot();
         let version = snapshot.version();
-        // Of the version before: a file that only older versions need is removed under the number of the
+        // It pins the version before: a file that only older versions need is removed under the number of the
         // version that is the last one at that moment, which may be this one.
         let pin = Pin::new(version.saturating_sub(1), &core.shared);
         let reader = CatalogReader::begin(&core.database)?;
@@ -42,10 +42,10 @@ impl Image {
         for (table, record) in reader.logs()? {
             let open = core.shared.logs.of_table(table).into_iter().find(|open| open.record.id == record.id);
             let open = open.ok_or_else(|| reader_error(store, format!("it has log {} of table {table}, which is not open", record.id)))?;
-            // A damaged one says so, also where its file is gone.
+            // A damaged log reports its damage, also if its file is gone.
             let view = open.log.view(version)?;
             if store.is_read_only() {
-                // Its last writer may have been killed before it flushed.
+                // The last writer may have been killed before it flushed the log.
                 let synced = File::open(open.log.path()).and_then(|log| log.sync_data());
                 synced.map_err(|error| StoreError::io("flush", open.log.path(), error))?;
             }
@@ -60,9 +60,9 @@ impl Image {
         self.reader.store_id()?.ok_or_else(|| BackupError::NoId(path.to_path_buf()).into())
     }
 
-    /// Catalog and logs into the empty directory `dir`, all durable but for the name of the directory. As
-    /// long as the catalog is read, redb keeps all its old pages: so it goes first, and alone. The pin is to be
-    /// held while segments are copied.
+    /// Writes the catalog and the logs into the empty directory `dir`. All but the name of the directory is durable. While
+    /// the catalog is read, redb keeps all its old pages; so the catalog is copied first, and alone. The caller holds the pin
+    /// while it copies segments.
     pub fn write(self, dir: &Path) -> Result<(OwnFile, Vec<LogFile>, Arc<Pin>)> {
         let catalog = dir.join(CATALOG_FILE);
         self.reader.copy_to(&catalog)?;
@@ -81,7 +81,7 @@ impl Image {
     }
 }
 
-/// Who may not write to a store does not know all that belongs to it.
+/// A program that may not write to a store does not know all that belongs to it.
 fn refuse_newer(path: &Path, record: &StoreRecord) -> Result<()> {
     match record.writer_features & !WRITER_FEATURES {
         0 => Ok(()),

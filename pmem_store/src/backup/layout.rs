@@ -1,7 +1,7 @@
 //! Names in a backup; `docs/format.md` shows them.
 //!
-//! A segment is called after its content too: one that got the same id in a store that was set back by
-//! other means than ours, say by a file system's snapshot, is another file and not taken for it.
+//! The name of a segment contains a hash of its content. If a store was set back by other means, say by a file
+//! system's snapshot, a new segment may get the id of another one; the two are not confused.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use crate::files::{self, SEGMENTS_DIR};
 use crate::segment::SealedSegment;
 
 pub const HEAD_FILE: &str = "quiver-backup";
-/// There from the begin of a backup to its end; the next one goes on with what it left.
+/// It exists while a backup runs. The next backup continues what an interrupted one has left.
 pub const HEAD_FILE_NEW: &str = "quiver-backup.new";
 pub const CATALOG_FILE: &str = files::CATALOG_FILE;
-/// Begins the name of a file that is still being copied.
+/// The prefix of a file that is still being copied.
 pub const UNFINISHED: &str = "new-";
 const STATE_PREFIX: &str = "state-";
 
-/// Also one that is still being made, or was left unfinished.
+/// Also true for a backup that is being made, or was interrupted.
 pub fn is_backup(path: &Path) -> bool {
     path.join(HEAD_FILE).exists() || path.join(HEAD_FILE_NEW).exists()
 }
 
-/// What one backup has of its own: catalog and logs. No two share a number.
+/// The directory of the files that belong to one backup alone: catalog and logs. No two backups share a number.
 pub fn state_dir(number: u64) -> String {
     format!("{STATE_PREFIX}{number}")
 }

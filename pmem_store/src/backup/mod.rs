@@ -1,17 +1,17 @@
-//! Backups: a consistent copy of an open store in a directory of its own, and stores made of one.
+//! Backups: consistent copies of an open store, each in its own directory, and stores restored from them.
 //!
-//! - `create`: the way of a backup; `image`: one version of the store, held while it is copied
-//! - `directory`: where a backup is and who works on it
-//! - `layout`: names in a backup; `head`: the file that says what the backup is
-//! - `copy`: files linked or copied; `sweep`: what no backup needs goes
-//! - `verify` and `restore`: the way back
+//! - `create`: makes a backup; `image`: keeps one version of the store while it is copied
+//! - `directory`: the directory of a backup and its lock
+//! - `layout`: names in a backup; `head`: the file that describes the backup
+//! - `copy`: links or copies files; `sweep`: removes what no backup needs
+//! - `verify` and `restore`: check a backup and make a store of it
 //!
-//! **Invariant:** a backup is what its head names, and a head never changes: a new one takes its place
-//! by one rename, when all it names is durable. What it names is removed only after that. So a backup
-//! that fails or stops at any moment leaves the one before it.
+//! **Invariant:** a backup consists of what its head names, and a head never changes: a rename replaces it with
+//! a new one after all that the new one names is durable. What the old one names is removed only after that. So a backup
+//! that fails or stops at any moment leaves the previous backup valid.
 //!
-//! **Invariant:** a file with a second name, in a store or a backup, is a sealed segment or lies beside
-//! one. Those never change, whoever has them; catalogs and logs are copied.
+//! **Invariant:** a file with a second hard link, in a store or a backup, is a sealed segment or one of its side
+//! files. Those never change, whoever owns them; catalogs and logs are copied.
 
 mod copy;
 mod create;
@@ -34,7 +34,7 @@ pub use verify::verify_backup;
 
 pub use crate::error::BackupError;
 
-/// Asked between two files, and several times in a large one; `Break` stops.
+/// Called between two files, and several times in a large one; `Break` stops the backup.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct BackupProgress {
     pub bytes_total: u64,
 }
 
-/// What became of files, each segment with those beside it.
+/// A number of files; a segment counts as one with its side files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCount {
     pub files: u64,
@@ -57,22 +57,22 @@ impl FileCount {
     }
 }
 
-/// What a backup, or a restored store, consists of.
+/// The content of a backup or of a restored store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReport {
     /// The directory of the backup.
     pub path: PathBuf,
-    /// The one version that it has, with those before that the store kept.
+    /// The last version in it. It also has the earlier ones that the store kept.
     pub version: u64,
     pub created_at_ms: u64,
-    /// Have a second name now, in the store they came from or the backup.
+    /// Files that have a second hard link now, in the store they came from or in the backup.
     pub linked: FileCount,
     pub copied: FileCount,
-    /// Were there already.
+    /// Files that were there already.
     pub kept: FileCount,
 }
 
-/// What was found in a backup.
+/// The findings of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
     pub path: PathBuf,
@@ -80,6 +80,6 @@ pub struct VerifyReport {
     pub created_at_ms: u64,
     pub segments: u64,
     pub bytes: u64,
-    /// Sentences, each naming a file and what is wrong with it.
+    /// Sentences; each names a file and what is wrong with it.
     pub problems: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! A store made of a backup.
+//! Restores a store from a backup.
 //!
-//! The catalog gets its name last, when everything is there and verified: what is left of a restore that
-//! was killed is no store, and nobody takes it for one.
+//! The catalog gets its name last, when everything is there and verified. So the remains of a restore that
+//! was killed are no store.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -21,13 +21,13 @@ use crate::lock::{LOCK_FILE, LockKind, StoreLock};
 use crate::log::{LogIdentity, place_log};
 use crate::segment::SealedSegment;
 
-/// Makes a store of the backup at `to`, which must be missing or empty; everything is verified before it
-/// is one. The store gets an id of its own, so that its backups and those of the first one are two things.
+/// Makes a store of the backup at `to`, which must be missing or empty. Everything is verified before the store
+/// exists. The store gets a new id, so that its backups cannot be confused with those of the original store.
 ///
 /// # Errors
 ///
-/// Nothing is left at `to` of what this made, and nothing is touched that another one has put there. Only if the
-/// last fsync fails, after the store has got its catalog, there is a store.
+/// All that this call created at `to` is removed, and files that other processes put there stay. Only if the
+/// last fsync fails, after the catalog has got its name, the store exists.
 pub fn restore_backup(backup: &Path, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport> {
     let to = &std::path::absolute(to).map_err(|error| StoreError::io("find", to, error))?;
     let (_nobody_writes, head) = hold(backup)?;
@@ -41,13 +41,13 @@ pub fn restore_backup(backup: &Path, to: &Path, copies: bool, watch: Watch<'_>) 
         remove_all(to, is_new);
         explained(to, error)
     })?;
-    // It is a store from here on: nothing is taken away any more, whatever this says.
+    // The store exists from here on: nothing is removed any more, even after an error.
     files::sync_dir(to)?;
     Ok(report)
 }
 
-/// Makes the target this process's own until the lock is dropped: what is in it but for the lock was put there by
-/// who made `segments/`, which only one can. Who fails here removes nothing but what is empty.
+/// Claims the target for this process until the lock is dropped. Only one process can create `segments/`, and it
+/// puts all other files there. A process that fails here removes only empty directories.
 fn claim(backup: &Path, to: &Path, is_new: bool) -> Result<StoreLock> {
     let locked = files::create_dir_durably(to).and_then(|()| Ok(StoreLock::acquire(to, LockKind::Exclusive)?));
     let lock = locked.inspect_err(|_| {
@@ -55,7 +55,7 @@ fn claim(backup: &Path, to: &Path, is_new: bool) -> Result<StoreLock> {
             let _ = fs::remove_dir(to);
         }
     })?;
-    // Another one may have made a store of it since it was looked at.
+    // Another process may have made a store of it since the check.
     let segments = segments_dir(to);
     let claimed =
         check_target(backup, to).and_then(|_| fs::create_dir(&segments).map_err(|error| StoreError::io("create", &segments, error)));
@@ -99,23 +99,23 @@ impl Job<'_> {
     fn place_segments(&self, segments: &[(u64, SealedSegment)], report: &mut BackupReport, watch: Watch<'_>) -> Result<()> {
         let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
         let mut meter = ProgressMeter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
-        let mut placer = SegmentCopier::new(self.copies);
+        let mut copier = SegmentCopier::new(self.copies);
         for (table, sealed) in segments {
             let (from, to) = (segment_path(self.backup, *table, sealed), files::segment_path(self.to, *table, sealed.id));
             verify_segment(&from, sealed)
                 .map_err(|problem| StoreError::Refused(format!("the backup is damaged: {problem}; nothing was restored")))?;
             files::create_dir(&files::table_dir(self.to, *table))?;
-            placer.place(&from, &to, sealed, &mut meter, |_| Ok(()))?;
+            copier.place(&from, &to, sealed, &mut meter, |_| Ok(()))?;
         }
-        (report.linked, report.copied) = (placer.linked, placer.copied);
+        (report.linked, report.copied) = (copier.linked, copier.copied);
         Ok(())
     }
 
-    /// The moment of a restore. Its last step is the rename: after that nothing fails that would undo it.
+    /// The moment of a restore. Its last step is the rename: nothing after it fails that would have to undo it.
     fn publish(&self, catalog: &Path) -> Result<()> {
         let (new, path) = (self.to.join(files::CATALOG_FILE_NEW), self.to.join(files::CATALOG_FILE));
-        // A backup may be readable only; the catalog of a store is not. It is its owner's before anything is in it.
-        // One that is there already would keep its mode.
+        // A backup may be read-only, but the catalog of a store is writable. The file is private before it has any content.
+        // A file that exists already would keep its mode.
         files::remove(&new);
         files::open_private(&new).map_err(|error| StoreError::io("create", &new, error))?;
         copy(catalog, &new, &mut ProgressMeter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
@@ -129,7 +129,7 @@ impl Job<'_> {
     }
 }
 
-/// Whether the directory is to be made.
+/// Returns whether the directory must be created.
 fn check_target(backup: &Path, to: &Path) -> Result<bool> {
     let no_room = |reason: &str| BackupError::NoRoom { path: to.to_path_buf(), reason: reason.to_string() };
     if resolved(to).starts_with(resolved(backup)) {
@@ -149,13 +149,13 @@ fn check_target(backup: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// The directory was empty, or was not there, and is this process's own since.
+/// The directory was empty or missing, and this process has claimed it since.
 fn remove_all(to: &Path, is_new: bool) {
     let parts: [PathBuf; 2] = [to.join(files::CATALOG_FILE_NEW), to.join(LOCK_FILE)];
     let removed = fs::remove_dir_all(segments_dir(to));
     parts.iter().for_each(|path| files::remove(path));
     if let (Err(error), true) = (removed, segments_dir(to).exists()) {
-        tracing::warn!(path = %to.display(), %error, "could not remove what a restore left");
+        tracing::warn!(path = %to.display(), %error, "could not remove the remains of a failed restore");
     }
     if is_new {
         let _ = fs::remove_dir(to);

@@ -1,4 +1,4 @@
-//! Removes from a backup what its head does not name: files of the backup before, and of one that was
+//! Removes from a backup what its head does not name: files of the previous backup, and of one that was
 //! not finished.
 
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::catalog::TableId;
 use crate::files;
 use crate::segment::SealedSegment;
 
-/// The segments a backup consists of.
+/// The segments of a backup.
 #[derive(Debug, Default)]
 pub struct BackupSegments(HashSet<(TableId, String)>);
 
@@ -20,7 +20,7 @@ impl BackupSegments {
     }
 }
 
-/// Only what has a name that a backup gives is removed. What cannot be goes with the next backup.
+/// Removes only files with the names of a backup. What cannot be removed now goes with the next backup.
 pub fn sweep(backup: &Path, state: Option<u64>, named: &BackupSegments) {
     sweep_states(backup, state);
     for (name, dir) in entries(&segments_dir(backup)) {
@@ -32,20 +32,20 @@ pub fn sweep(backup: &Path, state: Option<u64>, named: &BackupSegments) {
                 files::remove(&path);
             }
         }
-        // Succeeds when nothing is left in it.
+        // It succeeds if the directory is empty.
         let _ = fs::remove_dir(&dir);
     }
     let _ = fs::remove_dir(segments_dir(backup));
     files::remove(&backup.join(HEAD_FILE_NEW));
 }
 
-/// Catalogs and logs of all other backups.
+/// Removes the catalogs and logs of all other backups.
 pub fn sweep_states(backup: &Path, state: Option<u64>) {
     for (name, dir) in entries(backup) {
         if state_number(&name).is_some_and(|number| Some(number) != state)
             && let Err(error) = fs::remove_dir_all(&dir)
         {
-            tracing::warn!(path = %dir.display(), %error, "could not remove what a backup needs no more");
+            tracing::warn!(path = %dir.display(), %error, "could not remove files that no backup needs any more");
         }
     }
 }

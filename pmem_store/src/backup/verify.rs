@@ -1,5 +1,5 @@
-//! Is a backup what was written? Its own files are under checksums of the head, segments under those
-//! that were taken when they were sealed.
+//! Verifies a backup. The head has checksums of the backup's own files; segments are verified with the checksums
+//! that were computed when they were sealed.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::lock::{LockKind, StoreLock};
 use crate::log::{LogIdentity, verify_log};
 use crate::segment::{SealedSegment, Segment, SidePaths};
 
-/// Reads everything the backup consists of; what is wrong is in the report, not an error.
+/// Reads all files of the backup. The report says what is wrong; that is no error.
 ///
 /// # Errors
 ///
-/// There is no backup, or it cannot be known what it consists of.
+/// There is no backup, or its head or catalog cannot be read, so that its files are unknown.
 pub fn verify_backup(backup: &Path, watch: Watch<'_>) -> Result<VerifyReport> {
     let (_nobody_writes, head) = hold(backup)?;
     let (version, created_at_ms) = (head.version, head.created_at_ms);
@@ -41,15 +41,15 @@ pub fn verify_backup(backup: &Path, watch: Watch<'_>) -> Result<VerifyReport> {
     Ok(report)
 }
 
-/// The backup as it stays while the lock is held.
+/// Locks the backup, so that it does not change.
 pub fn hold(backup: &Path) -> Result<(StoreLock, Head)> {
-    // No lock file where there is no backup.
+    // No lock file is made where there is no backup.
     Head::require(backup)?;
     let nobody_writes = lock(backup, LockKind::Shared)?;
     Ok((nobody_writes, Head::require(backup)?))
 }
 
-/// Of catalog and logs.
+/// The problems of the catalog and the logs.
 pub fn own_problems(backup: &Path, head: &Head) -> Vec<String> {
     let state = backup.join(state_dir(head.state));
     let catalog = head.catalog.verify(&state.join(CATALOG_FILE));
@@ -57,7 +57,7 @@ pub fn own_problems(backup: &Path, head: &Head) -> Vec<String> {
     logs.chain([catalog]).filter_map(|found| found.err().map(|error| error.to_string())).collect()
 }
 
-/// Its records have checksums of their own, from before it was a file of the backup.
+/// The records of a log have their own checksums, older than the backup.
 fn verify_own_log(path: &Path, log: &LogFile) -> std::result::Result<(), BackupError> {
     log.file.verify(path)?;
     let identity = LogIdentity { table: log.table, log: log.id, schema_version: log.schema_version };
@@ -67,7 +67,7 @@ fn verify_own_log(path: &Path, log: &LogFile) -> std::result::Result<(), BackupE
     verified.map_err(damaged)
 }
 
-/// What is wrong with a segment, if something is.
+/// An error says what is wrong with a segment.
 pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Result<(), String> {
     let sides = SidePaths::of(path);
     if let Some(missing) = sides.all().into_iter().chain([path]).find(|path| !path.exists()) {
@@ -82,7 +82,7 @@ pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Resul
     problems.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Without the advice for a store.
+/// The message of an error without its advice, which is about a store.
 pub fn found(error: &StoreError) -> String {
     match error {
         StoreError::Damaged { path, offset, what } => format!("\"{}\" is damaged at byte {offset}: {what}", path.display()),

@@ -1,4 +1,4 @@
-//! Users, roles and grants: rows that belong to no version. What they say holds from the commit on.
+//! Users, roles and grants: rows that belong to no version. A change is effective from its commit on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,19 +12,19 @@ use super::write::CatalogWriter;
 use crate::error::Result;
 use crate::names::TableId;
 
-/// A user, who can log in, or a role, which is given to users and other roles. No two have the same name.
+/// A user can log in; a role is granted to users and other roles. All names are unique.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrincipalRecord {
     pub name: String,
-    /// In words only the layer above knows; a role has none.
+    /// In a form that only the layer above knows; a role has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_hash: Option<String>,
-    /// Another one with every password, and with every user of this name.
+    /// It changes with every new password, and differs for every new user of this name.
     #[serde(default)]
     pub epoch: u64,
     #[serde(default)]
     pub is_admin: bool,
-    /// The roles it has.
+    /// The roles that it has.
     #[serde(default)]
     pub member_of: BTreeSet<String>,
     pub created_at_ms: u64,
@@ -36,7 +36,7 @@ impl PrincipalRecord {
     }
 }
 
-/// Without what must not be in a log.
+/// Omits what must not be in a log.
 impl fmt::Debug for PrincipalRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PrincipalRecord { name, epoch, is_admin, member_of, .. } = self;
@@ -46,7 +46,7 @@ impl fmt::Debug for PrincipalRecord {
     }
 }
 
-/// What something is granted on. A table is its id, so a new name changes nothing; schemas and views cannot be renamed.
+/// What a privilege is granted on. A table is identified by its id, so a rename keeps its grants; schemas and views cannot be renamed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantObject {
@@ -57,7 +57,7 @@ pub enum GrantObject {
     View(String, String),
 }
 
-/// What one principal may do with one object, in words only the layer above knows.
+/// The privileges of one principal on one object, in words that only the layer above knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantRecord {
     pub grantee: String,
@@ -74,7 +74,7 @@ impl CatalogReader {
         self.all(GRANTS)
     }
 
-    /// The key that whoever stands above the store signs with.
+    /// The key with which the layer above signs tokens.
     pub fn token_key(&self) -> Result<Option<Vec<u8>>> {
         self.guarded(|| {
             let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
@@ -84,7 +84,7 @@ impl CatalogReader {
     }
 }
 
-/// A writer that does not know these rows would leave those of what it drops, so they set a flag.
+/// A writer that does not know these rows would not remove the grants on what it drops, so they set a feature flag.
 impl CatalogWriter {
     pub fn put_principal(&mut self, record: &PrincipalRecord) -> Result<()> {
         self.store.writer_features |= FEATURE_ACCESS;
@@ -108,7 +108,7 @@ impl CatalogWriter {
         table.remove((grantee, object.as_str())).map(|_| ()).map_err(|error| self.database.error(error))
     }
 
-    /// To be committed with [`CatalogWriter::commit_unversioned`].
+    /// The caller commits it with [`CatalogWriter::commit_unversioned`].
     pub fn put_token_key(&self, key: &[u8]) -> Result<()> {
         let mut table = self.transaction.open_table(STORE).map_err(|error| self.database.error(error))?;
         table.insert(TOKEN_KEY, key).map(|_| ()).map_err(|error| self.database.error(error))

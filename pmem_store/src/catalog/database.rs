@@ -50,7 +50,7 @@ pub const PRINCIPALS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("p
 pub const GRANTS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("grants");
 
 pub const STORE_KEY: &str = "store";
-/// Beside the record and not in it: a program that does not know it leaves it as it is.
+/// It has its own key and is not in the record, so that a program that does not know it preserves it.
 pub const STORE_ID_KEY: &str = "id";
 pub const TOKEN_KEY: &str = "token_key";
 
@@ -69,7 +69,7 @@ enum Handle {
 pub struct Database {
     handle: Handle,
     path: PathBuf,
-    /// Of the store whose catalog this is. redb takes no more work after a failure either.
+    /// The flag of the store that has this catalog. After a failure redb refuses to work, too.
     poison: Arc<PoisonFlag>,
 }
 
@@ -104,10 +104,10 @@ impl Database {
         Ok(Database { handle, path: path.to_path_buf(), poison: PoisonFlag::new() })
     }
 
-    /// Verifies the file, as it is on the disk now; commits wait meanwhile. An error says what is wrong with it.
+    /// Verifies the file as it is on the disk now; commits wait meanwhile. An error says what is wrong with it.
     pub fn verify(&self) -> Result<()> {
-        // Never committed: it keeps others from writing.
-        let _kept_still = match &self.handle {
+        // This transaction is never committed: it blocks other writers.
+        let _write_lock = match &self.handle {
             Handle::Write(database) => database.begin_write().ok(),
             Handle::Read(_) => None,
         };
@@ -138,7 +138,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Of anything but a commit: what was to be changed is not.
+    /// For every operation but a commit: the change was not made.
     pub fn error(&self, error: impl Display + 'static) -> StoreError {
         let path = self.path.clone();
         match storage_error(&error) {
@@ -149,7 +149,7 @@ impl Database {
                     false => StoreError::CatalogIo { path, what: source.to_string() },
                 }
             }
-            // redb does not read either any more.
+            // After an I/O error redb refuses to read, too.
             Some(StorageError::PreviousIo) => {
                 StoreError::CatalogIo { path, what: self.poison.reason().unwrap_or("it could not be before").to_string() }
             }
@@ -157,8 +157,8 @@ impl Database {
         }
     }
 
-    /// Commits what `begin_write` began. After an error, or a panic, the change may be in the file, as a whole, or may not be:
-    /// the next one who opens it sees which. Until then nothing is written, and nothing that either of the two needs is removed.
+    /// Commits the transaction of `begin_write`. After an error, or a panic, the file has the whole change or nothing of it;
+    /// the next open sees which. Until then nothing is written, and no file is removed that one of the two states needs.
     pub fn commit(&self, transaction: WriteTransaction, unknown: CommitInDoubt) -> Result<()> {
         let Err(error) = transaction.commit() else {
             unknown.succeeded();
@@ -180,13 +180,13 @@ impl Database {
         flaw_error(&self.path, Flaw::Damage(what))
     }
 
-    /// A record as it is stored, in JSON, with its checksum.
+    /// Encodes a record as JSON with its checksum.
     pub fn encode<K: Key + 'static, T: Serialize>(&self, records: Records<'_, K>, key: &K::SelfType<'_>, record: &T) -> Result<Vec<u8>> {
         let json = serde_json::to_vec(record).map_err(|error| self.error(error))?;
         Ok(sum::sum_json(records, key, json))
     }
 
-    /// The record in JSON that is stored as `bytes`.
+    /// Decodes a record from JSON.
     pub fn decode<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<T> {
         sum::verify_json(records, key, bytes).map_err(|what| self.damaged(what))?;
         serde_json::from_slice(bytes).map_err(|error| self.error(error))
@@ -214,7 +214,7 @@ impl Database {
     }
 }
 
-/// What the file did, if it was that.
+/// The storage error inside of `error`, if there is one.
 fn storage_error(error: &dyn Any) -> Option<&StorageError> {
     if let Some(TableError::Storage(error)) = error.downcast_ref() {
         return Some(error);
@@ -238,7 +238,7 @@ fn flaw_error(path: &Path, flaw: Flaw) -> StoreError {
 fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {
     let store = path.parent().unwrap_or(path);
     match error {
-        // A reader may not repair.
+        // A reader may not repair the file.
         redb::DatabaseError::RepairAborted => StoreError::NotClosed(store.to_path_buf()),
         redb::DatabaseError::Storage(redb::StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
             StoreError::io("open", path, source)

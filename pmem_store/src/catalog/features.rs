@@ -1,20 +1,20 @@
-//! A store says which features a program must know to read it, and to write it.
+//! A store has flags for the features that a program must know to read it, and to write it.
 
 use std::path::Path;
 
 use super::records::StoreRecord;
 use crate::error::{Result, StoreError};
 
-/// Format of this version. A reader refuses a reader flag it does not know, a writer either.
+/// The format of this version. A reader refuses an unknown reader flag, a writer refuses any unknown flag.
 pub const FORMAT_VERSION: u32 = 1;
-/// Rows may be deleted, and segments and schemas be kept for older versions alone.
+/// Rows may be deleted, and segments and schemas may be kept for older versions alone.
 pub const FEATURE_VERSIONS: u64 = 1;
 pub const READER_FEATURES: u64 = FEATURE_VERSIONS;
-/// There are users, roles and grants, of which those go that are about what is dropped.
+/// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
 pub const WRITER_FEATURES: u64 = FEATURE_ACCESS;
 
-/// A reader flag stops readers and writers, a writer flag only writers.
+/// An unknown reader flag stops readers and writers, an unknown writer flag only writers.
 pub(crate) fn check_features(path: &Path, record: &StoreRecord, read_only: bool) -> Result<()> {
     let unknown = |role, feature| StoreError::NewerFormat { path: path.to_path_buf(), role, feature };
     let reader = record.reader_features & !READER_FEATURES;

@@ -1,7 +1,7 @@
-//! What older versions alone need, and when nobody can ask for them any more.
+//! What only older versions need, and when it can be removed.
 //!
-//! Invariant: a thing that versions `from..until` need is removed only when every version that can
-//! be asked for is `until` or later, or before `from`.
+//! Invariant: what versions `from..until` need is removed only when every version that can still
+//! be read is `until` or later, or before `from`.
 
 use redb::ReadableTable;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::names::TableId;
 
 impl CatalogWriter {
-    /// From version `until` on nobody needs this.
+    /// No version needs this from `until` on.
     pub fn add_garbage(&mut self, until: u64, garbage: &Garbage) -> Result<()> {
         let fail = |error: redb::StorageError| self.database.error(error);
         let table = self.transaction.open_table(GARBAGE).map_err(|error| self.database.error(error))?;
@@ -22,7 +22,7 @@ impl CatalogWriter {
         self.put(GARBAGE, (until, number), garbage)
     }
 
-    /// The last version that was already there at `time_ms`; versions before it are older than that.
+    /// The last version that existed at `time_ms`; the versions before it are older.
     pub fn version_at(&self, time_ms: u64) -> Result<u64> {
         let fail = |error: redb::StorageError| self.database.error(error);
         let table = self.transaction.open_table(VERSIONS).map_err(|error| self.database.error(error))?;
@@ -38,8 +38,8 @@ impl CatalogWriter {
         Ok(found)
     }
 
-    /// Makes `oldest` the oldest version, but for the `named` ones. Returns the segments whose files
-    /// nobody can ask for any more.
+    /// Makes `oldest` the oldest version, except for the `named` ones. Returns the segments whose files
+    /// no version needs any more.
     pub fn expire(&mut self, oldest: u64, named: &[u64]) -> Result<Vec<(TableId, u64)>> {
         self.store.oldest_version = self.store.oldest_version.max(oldest);
         self.forget_versions(oldest, named)?;

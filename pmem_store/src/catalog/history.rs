@@ -1,4 +1,4 @@
-//! Reading what older versions were.
+//! Reads older versions.
 
 use redb::ReadableTable;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::names::{NamedSnapshot, TableId};
 
 impl CatalogReader {
-    /// The table's record at a version: as it was last written before or by it.
+    /// The table's record at a version: the last one that was written at or before it.
     pub fn table_at(&self, table: TableId, version: u64) -> Result<Option<TableRecord>> {
         self.guarded(|| {
             let Some(history) = self.open_new(HISTORY)? else { return Ok(None) };
@@ -33,7 +33,7 @@ impl CatalogReader {
         })
     }
 
-    /// Every version there is a record of, oldest first.
+    /// Every version with a record, oldest first.
     pub fn versions(&self) -> Result<Vec<(u64, VersionRecord)>> {
         self.guarded(|| {
             let versions = self.transaction.open_table(VERSIONS).map_err(|error| self.error(error))?;

@@ -1,5 +1,5 @@
-//! Which store this is: a random number that no other store has, so that a backup is not taken for one of
-//! another store.
+//! The identity of a store: a random number that no other store has, so that its backups are not confused with those
+//! of another store.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -16,7 +16,7 @@ pub fn new_store_id() -> String {
 }
 
 impl CatalogReader {
-    /// None for a store of before ids that was not opened for writing since.
+    /// `None` for a store from before ids that was not opened for writing since.
     pub fn store_id(&self) -> Result<Option<String>> {
         self.guarded(|| {
             let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
@@ -28,7 +28,7 @@ impl CatalogReader {
 }
 
 impl CatalogWriter {
-    /// To be committed with [`CatalogWriter::commit_unversioned`].
+    /// The caller commits it with [`CatalogWriter::commit_unversioned`].
     pub fn put_store_id(&self, id: &str) -> Result<()> {
         let mut table = self.transaction.open_table(STORE).map_err(|error| self.database.error(error))?;
         table.insert(STORE_ID_KEY, id.as_bytes()).map(|_| ()).map_err(|error| self.database.error(error))

@@ -1,4 +1,4 @@
-//! A second catalog with the same rows: what one read transaction sees, in a file of its own.
+//! A second catalog with the same rows: all that one read transaction sees, in a new file.
 
 use std::path::Path;
 
@@ -28,8 +28,8 @@ macro_rules! each_table {
 }
 
 impl CatalogReader {
-    /// Writes a catalog with the rows of this one, byte for byte, to `path`, where no file is yet. It is
-    /// durable when this returns, but for its name.
+    /// Writes a catalog with the rows of this one, byte for byte, to `path`, which must not exist. All but its name is
+    /// durable when this returns.
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         self.guarded(|| {
             self.refuse_unknown_tables()?;
@@ -39,13 +39,13 @@ impl CatalogReader {
                 into.commit().map_err(|error| failed(path, error.into()))
             });
             copied?;
-            // Closing has written once more.
+            // Closing the database has written to the file once more.
             let file = std::fs::File::open(path).map_err(|error| StoreError::io("open", path, error))?;
             file.sync_all().map_err(|error| StoreError::io("sync", path, error))
         })
     }
 
-    /// A table that a later version has added would be missing in the copy.
+    /// The copy would lack a table that a later version of Quiver has added.
     fn refuse_unknown_tables(&self) -> Result<()> {
         self.guarded(|| {
             let known = each_table!(name_of);
@@ -57,7 +57,7 @@ impl CatalogReader {
         })
     }
 
-    /// The segments of all tables, also those that are kept for older versions.
+    /// The segments of all tables, including those that are kept for older versions.
     pub fn all_segments(&self) -> Result<Vec<(TableId, SealedSegment)>> {
         self.guarded(|| {
             let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
@@ -83,7 +83,7 @@ fn copy<K: redb::Key + 'static, V: redb::Value + 'static>(
 ) -> Result<(), redb::Error> {
     let source = match from.open_table(definition) {
         Ok(source) => source,
-        // Made by the first commit that needs it.
+        // The first commit that needs the table creates it.
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };

@@ -1,7 +1,7 @@
-//! Verifies a catalog by the checksums that redb keeps of its pages, and looks at only when it repairs.
+//! Verifies a catalog by the checksums that redb keeps for its pages. redb itself verifies them only when it repairs a file.
 //!
-//! What is verified is an image in memory: redb's own check repairs what it finds, and takes the commit before
-//! the last one for an answer.
+//! It verifies an image in memory, because redb's own check repairs what it finds, and accepts the commit before
+//! the last one.
 //! Source: redb's design document (<https://github.com/cberner/redb/blob/master/docs/design.md>).
 
 use std::fs::File;
@@ -14,27 +14,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redb::backends::InMemoryBackend;
 use redb::{Builder, DatabaseError, RepairSession, StorageBackend, StorageError};
 
-/// A catalog of so many bytes is verified whole whenever it is opened, which takes about a millisecond and 1 MiB of memory for each MiB.
-/// A larger one, with half a million segments or more, is verified by a check: its records have checksums of their own, but a sound page in
-/// the place of another is not noticed. A smaller one is none, as opening it says.
+/// A catalog of so many bytes is verified completely at every open. That takes about a millisecond and 1 MiB of memory for each MiB.
+/// A larger one, with half a million segments or more, is verified by a check: its records have their own checksums, but a sound page in
+/// the place of another one is not noticed. A smaller file is no catalog, and the open reports that.
 pub const VERIFIED_AT_OPEN_BYTES: std::ops::RangeInclusive<u64> = 4096..=256 << 20;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The header: flags of the file, then two commits, of which a flag names the one that counts.
+/// The header: flags of the file, then two commit slots. A flag selects the current one.
 const FLAGS_AT: usize = 9;
 const SECOND_COMMIT_COUNTS: u8 = 1;
 const RECOVERY_REQUIRED: u8 = 2;
 const TWO_PHASE_COMMIT: u8 = 4;
 const COMMITS_AT: usize = 64;
 const COMMIT_BYTES: usize = 128;
-/// Each ends with its checksum.
+/// Each slot ends with its checksum.
 const COMMIT_CHECKSUM_BYTES: usize = 16;
 const HEADER_BYTES: usize = COMMITS_AT + 2 * COMMIT_BYTES;
 
 /// Why a catalog cannot be trusted.
 pub enum Flaw {
-    /// A checksum is wrong, or what it covers makes no sense.
+    /// A checksum is wrong, or the content that it covers is inconsistent.
     Damage(String),
     Refused(DatabaseError),
 }
@@ -42,13 +42,13 @@ pub enum Flaw {
 /// The catalog is small; redb's default cache is a gigabyte.
 pub const CACHE_BYTES: usize = 32 << 20;
 
-/// Verifies every page that the last commit in the file reaches. Nobody may write to it meanwhile.
+/// Verifies every page that the last commit in the file reaches. The file must not be written meanwhile.
 pub fn verify(path: &Path) -> Result<(), Flaw> {
     let image = image_of(path).map_err(|error| Flaw::Refused(error.into()))?;
     let has_bad_page = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&has_bad_page);
     let on_repair = move |session: &mut RepairSession| {
-        // Asked before it begins, and, only if a page of the commit did not verify, before it takes the other one.
+        // redb calls back before it begins and, only if a page of the commit was wrong, before it takes the other commit.
         let (begin, verified) = (0.0, 0.5);
         if session.progress() > begin && session.progress() < verified {
             seen.store(true, Ordering::Relaxed);
@@ -67,7 +67,7 @@ pub fn verify(path: &Path) -> Result<(), Flaw> {
     }
 }
 
-/// redb panics where pages contradict each other.
+/// redb panics if pages contradict each other.
 pub fn without_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| "its pages contradict each other".to_string())
 }
@@ -101,8 +101,8 @@ fn read_up_to(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// As if the file had to be repaired, so that redb verifies it before it believes anything in it; and as if there
-/// were no other commit to go back to.
+/// Marks the file as in need of repair, so that redb verifies it before it trusts its content; and invalidates the
+/// other commit, so that redb cannot fall back to it.
 fn begin_with_repair(header: &mut [u8]) {
     let flags = header[FLAGS_AT];
     header[FLAGS_AT] = (flags | RECOVERY_REQUIRED) & !TWO_PHASE_COMMIT;

@@ -1,4 +1,4 @@
-//! The catalog: what exists, in redb. This folder alone knows redb.
+//! The catalog: the list of all objects of a store, kept in redb. Only this folder uses redb.
 
 mod access;
 mod database;

@@ -1,4 +1,4 @@
-//! Reads the catalog as it was at one moment.
+//! Reads the catalog at one moment.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl CatalogReader {
         })
     }
 
-    /// Also those that are kept for older versions.
+    /// Includes those that are kept for older versions.
     pub fn segments(&self, table: TableId) -> Result<Vec<SegmentRecord>> {
         self.guarded(|| {
             let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
@@ -77,7 +77,7 @@ impl CatalogReader {
         })
     }
 
-    /// Of a table, also those kept for older versions.
+    /// The segments of a table, including those kept for older versions.
     pub fn segment_ids(&self, table: TableId) -> Result<HashSet<u64>> {
         self.guarded(|| {
             let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
@@ -90,7 +90,7 @@ impl CatalogReader {
         self.all(VIEWS)
     }
 
-    /// Every record of a table; none where the first commit that needs it will make it.
+    /// Every record of a table; none if the table does not exist yet, because no commit has needed it.
     pub(super) fn all<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>) -> Result<Vec<T>> {
         self.guarded(|| {
             let Some(table) = self.open_new(records)? else { return Ok(Vec::new()) };
@@ -99,7 +99,7 @@ impl CatalogReader {
         })
     }
 
-    /// A table that stores of the first format have not got before they are first written to.
+    /// Opens a table that stores of the first format lack until they are written to.
     pub(super) fn open_new<K: Key, V: Value>(&self, definition: TableDefinition<'_, K, V>) -> Result<Option<ReadOnlyTable<K, V>>> {
         match self.transaction.open_table(definition) {
             Ok(table) => Ok(Some(table)),
@@ -126,7 +126,7 @@ impl CatalogReader {
         self.database.decode(records, key, bytes)
     }
 
-    /// redb panics where pages contradict each other. Of a catalog that is too large to be verified when it is opened they may.
+    /// redb panics if pages contradict each other. A catalog that is too large to be verified at the open may have such pages.
     pub(super) fn guarded<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
         integrity::without_panic(read).unwrap_or_else(|what| Err(self.damaged(what)))
     }

@@ -1,4 +1,4 @@
-//! The catalog's rows. JSON, so that a field added later has a default and an old file stays readable.
+//! The catalog's rows. They are JSON, so that a field added later has a default and an old file stays readable.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::segment::SealedSegment;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreRecord {
     pub format_version: u32,
-    /// Bits a program must know to read the store, and to write it.
+    /// The features that a program must know to read the store, and to write it.
     pub reader_features: u64,
     pub writer_features: u64,
     pub created_at_ms: u64,
@@ -19,15 +19,15 @@ pub struct StoreRecord {
     pub version: u64,
     pub next_table: u64,
     pub next_segment: u64,
-    /// Versions before this one can no longer be read, but for the named ones.
+    /// Versions before this one can no longer be read, except for the named ones.
     #[serde(default)]
     pub oldest_version: u64,
-    /// How long a version stays readable after the next one; see [`DEFAULT_RETENTION_MS`].
+    /// How long a version stays readable after its successor was made; see [`DEFAULT_RETENTION_MS`].
     #[serde(default = "default_retention_ms")]
     pub retention_ms: u64,
 }
 
-/// A day: a mistake made in the evening can be taken back in the morning.
+/// A day: a mistake of the evening can be undone in the morning.
 pub const DEFAULT_RETENTION_MS: u64 = 24 * 3_600 * 1_000;
 
 fn default_retention_ms() -> u64 {
@@ -58,15 +58,15 @@ pub struct TableRecord {
     /// Version of the last commit that changed the table's rows.
     pub changed_version: u64,
     pub schema_version: u32,
-    /// The order rows are sorted by within each segment.
+    /// The sort order of the rows within each segment.
     #[serde(default)]
     pub cluster_key: Vec<ColumnOrder>,
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// Ids below it were given to columns.
+    /// The id of the next new column; smaller ids were given out already.
     #[serde(default)]
     pub next_column: u32,
-    /// Rules for the table's rows, in words only the layer above knows.
+    /// Constraints on the table's rows, in words that only the layer above knows.
     #[serde(default)]
     pub constraints: Vec<String>,
 }
@@ -83,12 +83,12 @@ pub struct SegmentRecord {
     /// The first version without the segment; it is kept for older ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_version: Option<u64>,
-    /// For a segment that was a log: the versions that its rows are known of, ascending.
+    /// For a segment that was a log: the versions whose rows are known, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<Grown>,
 }
 
-/// How many rows a log had at the versions `version..until`.
+/// The number of rows that a log had at the versions `version..until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grown {
     #[serde(rename = "v")]
@@ -97,7 +97,7 @@ pub struct Grown {
     pub until: u64,
     #[serde(rename = "r")]
     pub rows: u64,
-    /// When `version` was made.
+    /// The time at which `version` was made.
     #[serde(rename = "t")]
     pub committed_at_ms: u64,
 }
@@ -107,7 +107,7 @@ impl SegmentRecord {
         self.added_version <= version && self.removed_version.is_none_or(|removed| version < removed)
     }
 
-    /// How many of its rows there were at a version; None if that is not known any more.
+    /// How many of its rows existed at a version; `None` if that is no longer known.
     pub fn rows_at(&self, version: u64) -> Option<u64> {
         if self.grown.is_empty() {
             return Some(self.sealed.row_count);
@@ -120,13 +120,13 @@ impl SegmentRecord {
     }
 }
 
-/// A log that small writes of a table go to, before they become a segment of the same id.
+/// A log takes small writes to a table; later it becomes a segment with the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
     pub id: u64,
     pub schema_version: u32,
     pub created_version: u64,
-    /// Takes no more rows: it is to be sealed.
+    /// It takes no more rows and waits to be sealed.
     #[serde(default)]
     pub closed: bool,
 }
@@ -136,7 +136,7 @@ pub struct ViewRecord {
     pub namespace: String,
     pub name: String,
     pub created_version: u64,
-    /// `view` or `external`: the statement is run again when the store is opened.
+    /// `view` or `external`: the statement is executed again when the store is opened.
     pub kind: String,
     pub sql: String,
 }
@@ -146,12 +146,12 @@ pub struct ViewRecord {
 pub struct VersionRecord {
     pub committed_at_ms: u64,
     pub operation: String,
-    /// Tables it changed.
+    /// The tables that it changed.
     #[serde(default)]
     pub tables: Vec<TableId>,
 }
 
-/// Something that only versions `from..until` need; `until` is in its key.
+/// An item that only versions `from..until` need; `until` is in its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Garbage {
     pub table: TableId,

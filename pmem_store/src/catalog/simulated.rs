@@ -1,4 +1,4 @@
-//! The catalog's file on a simulated disk, where calls fail and the power goes.
+//! The catalog's file on a simulated disk, where calls and the power fail.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,8 @@
-//! A checksum over each record, with the table it is in and its key: a value that changed, or lies under another
-//! key, is an error for who reads it.
+//! A checksum of each record that covers its table and its key. Reading a value that changed, or lies under another
+//! key, is an error.
 //!
-//! Programs of before pass over it: JSON has it as its last field, and what is not JSON has it behind its bytes,
-//! where the formats say themselves how long they are. A record that such a program wrote has none.
+//! Older programs ignore it: in JSON it is the last field, and in other records it follows the bytes, whose
+//! formats know their own length. A record that such a program wrote has no checksum.
 
 use redb::{Key, TableDefinition, TableHandle};
 
@@ -12,7 +12,7 @@ use crate::checksum::Xxh3;
 const FIELD: &[u8] = b",\"xxh3\":\"";
 const DIGITS: usize = 16;
 const FIELD_BYTES: usize = FIELD.len() + DIGITS + 2;
-/// In front of the checksum behind other bytes.
+/// Precedes the checksum that follows other bytes.
 const MARK: &[u8; 8] = b"QVRXXH3:";
 const TRAILER_BYTES: usize = MARK.len() + 8;
 
@@ -27,7 +27,7 @@ pub fn sum_json<K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_>
     json
 }
 
-/// An error if the record has a checksum and it does not fit.
+/// An error if the record has a checksum and it is wrong.
 pub fn verify_json<K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<(), String> {
     let Some(at) = bytes.len().checked_sub(FIELD_BYTES).filter(|at| bytes[*at..].starts_with(FIELD)) else { return Ok(()) };
     let digits = &bytes[at + FIELD.len()..at + FIELD.len() + DIGITS];
@@ -47,7 +47,7 @@ pub fn sum_bytes<K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_
 /// The record without its checksum.
 pub fn verified_bytes<'a, K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_>, bytes: &'a [u8]) -> Result<&'a [u8], String> {
     let Some(at) = bytes.len().checked_sub(TRAILER_BYTES).filter(|at| bytes[*at..].starts_with(MARK)) else {
-        // A mark elsewhere is that of another record, of which a part lies here.
+        // A mark elsewhere belongs to another record, of which a part lies here.
         return if bytes.windows(MARK.len()).any(|part| part == MARK) { Err(wrong(records)) } else { Ok(bytes) };
     };
     let (record, sum) = (&bytes[..at], &bytes[at + MARK.len()..]);

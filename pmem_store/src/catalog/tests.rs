@@ -1,7 +1,7 @@
-//! What opening a store with a large catalog takes. Ignored, because a number is no fact: `make bench-open` runs
-//! them, with TMPDIR set to a directory of the disk in question.
+//! The cost of opening a store with a large catalog. These benchmarks are ignored by tests: `make bench-open` runs
+//! them, with TMPDIR set to a directory of the disk to be measured.
 //!
-//! A million segments are records here and, but for the last bench, no files: opening looks at none.
+//! A million segments are records here and, except in the last benchmark, no files: opening a store reads none.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -24,7 +24,7 @@ struct Shape {
     tables: u64,
     segments_per_table: u64,
     versions: u64,
-    /// Of so many segments one has deleted rows, and older versions have had fewer.
+    /// One of so many segments has deleted rows, and older versions have fewer of them.
     deleted_every: u64,
 }
 
@@ -59,7 +59,7 @@ fn table(id: u64, version: u64) -> TableRecord {
     }
 }
 
-/// A store as commits would have made it, but in one transaction.
+/// A store as commits would have made it, but made by one transaction.
 fn generate(path: &Path, shape: &Shape) {
     drop(Store::open(path, StoreOptions::default()).unwrap());
     let database = std::sync::Arc::new(Database::open(&path.join(CATALOG_FILE), Access::Write).unwrap());
@@ -167,7 +167,7 @@ fn opening_a_store_of_a_hundred_thousand_tables() {
     measure(&MANY_TABLES, dir.path());
 }
 
-/// What is left over is found by listing the files there are: four for each segment, empty here.
+/// Leftover files are found by listing all files: four for each segment, empty here.
 #[test]
 #[ignore = "measures"]
 fn opening_a_store_with_a_million_files_after_a_crash() {

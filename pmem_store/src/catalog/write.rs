@@ -26,7 +26,7 @@ pub struct CatalogWriter {
     pub store: StoreRecord,
 }
 
-/// Runs one redb call chain on a table of the transaction, with errors as ours.
+/// Runs one redb call chain on a table of the transaction and converts its errors.
 macro_rules! on_table {
     ($self:ident, $definition:expr, |$table:ident| $body:expr) => {{
         #[allow(unused_mut)]
@@ -63,7 +63,7 @@ impl CatalogWriter {
         on_table!(self, TABLES, |table| table.remove((namespace, name)).map(|_| ()))
     }
 
-    /// Removes everything a table ever was, but for its name; returns its segments, also those kept
+    /// Removes everything a table ever was, except for its name; returns its segments, including those kept
     /// for older versions.
     pub fn remove_table_data(&self, id: TableId) -> Result<Vec<u64>> {
         let mut segments = Vec::new();
@@ -99,7 +99,7 @@ impl CatalogWriter {
         self.put(SEGMENTS, (table, record.sealed.id), record)
     }
 
-    /// The segment and all its deletion vectors.
+    /// Removes the segment and all its deletion vectors.
     pub fn remove_segment(&self, table: TableId, segment: u64) -> Result<()> {
         on_table!(self, SEGMENTS, |segments| segments.remove((table, segment)).map(|_| ()))?;
         on_table!(self, DELETIONS, |rows| rows.retain_in((table, segment, 0)..=(table, segment, u64::MAX), |_, _| false))
@@ -123,7 +123,7 @@ impl CatalogWriter {
         on_table!(self, DELETIONS, |rows| rows.remove((table, segment, version)).map(|_| ()))
     }
 
-    /// Takes rows from `row_count` on out of all deletion vectors of a segment: they are lost, and others may come in their places.
+    /// Removes rows from `row_count` on from all deletion vectors of a segment: these rows are lost, and new rows may get their positions.
     pub fn truncate_deletions(&self, table: TableId, segment: u64, row_count: u64) -> Result<()> {
         let range = (table, segment, 0)..=(table, segment, u64::MAX);
         let vectors = on_table!(self, DELETIONS, |rows| rows.range(range).and_then(|range| {
@@ -147,7 +147,7 @@ impl CatalogWriter {
             .map(|row| row.map(|(key, _)| key.value().2)))
     }
 
-    /// The version that wrote the record of the table that was last put into its history.
+    /// The version that wrote the newest record in the history of the table.
     pub fn history_version(&self, table: TableId) -> Result<Option<u64>> {
         let range = (table, 0)..=(table, u64::MAX);
         on_table!(self, HISTORY, |rows| rows
@@ -172,7 +172,7 @@ impl CatalogWriter {
         on_table!(self, SNAPSHOTS, |table| table.remove(name).map(|_| ()))
     }
 
-    /// Remembers a version that is none of the catalog's own, if it is not known yet.
+    /// Records a version that the catalog did not make, if it has no record of it yet.
     pub fn note_version(&self, version: u64, record: &VersionRecord) -> Result<()> {
         let known = on_table!(self, VERSIONS, |versions| versions.get(version).map(|known| known.is_some()))?;
         match known {
@@ -181,7 +181,7 @@ impl CatalogWriter {
         }
     }
 
-    /// The publish: durable when this returns. After any error it may be so too; see [`Database::commit`].
+    /// The publish: it is durable when this returns. After an error it may be durable, too; see [`Database::commit`].
     pub fn commit(mut self, version: u64, operation: &str, tables: Vec<TableId>) -> Result<()> {
         let unknown = self.database.poison().until_known(format!("the commit of version {version}"));
         self.store.version = version;
@@ -191,7 +191,7 @@ impl CatalogWriter {
         self.commit_with(unknown)
     }
 
-    /// As [`CatalogWriter::commit`], of `what`, which makes no version.
+    /// As [`CatalogWriter::commit`], but makes no version; `what` names the change.
     pub fn commit_unversioned(self, what: &str) -> Result<()> {
         let unknown = self.database.poison().until_known(format!("the commit of {what}"));
         self.commit_with(unknown)

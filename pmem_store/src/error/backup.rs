@@ -1,4 +1,4 @@
-//! What can go wrong with a backup, each with what a person needs to act on it.
+//! The errors of backups. Each has what a person needs to act on it.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ pub enum BackupError {
     Occupied { path: PathBuf, reason: String },
     #[error("\"{}\" is the backup of another store (of {theirs}, and this is {ours}); choose another directory", path.display())]
     OtherStore { path: PathBuf, theirs: String, ours: String },
-    #[error("another program works on the backup \"{}\" ({who}); wait until it is done", path.display())]
-    Busy { path: PathBuf, who: String },
-    #[error("the store \"{}\" is of before backups and has no id; open it for writing once, which gives it one", .0.display())]
+    #[error("another program works on the backup \"{}\" ({holder}); wait until it is done", path.display())]
+    Busy { path: PathBuf, holder: String },
+    #[error("the store \"{}\" is older than backups and has no id; open it for writing once to give it one", .0.display())]
     NoId(PathBuf),
     #[error("the backup \"{}\" has format {found}; this version of Quiver knows formats up to {known}; use a newer version", path.display())]
     NewerFormat { path: PathBuf, found: u32, known: u32 },

@@ -335,8 +335,12 @@ pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64
         Ok((header, recovered))
     });
     if mapping.damaged() {
-        // Not a loss that can be accepted: it may be read another time.
-        let failure = std::io::Error::other("it was cut short, or its medium failed, while it was being read");
+        // No loss of its table alone: it may be read another time. A writer that goes on without it gives its versions to others, and then a
+        // record of it that never came as far as the catalog would count.
+        let failure = std::io::Error::other(
+            "it was cut short, or its medium failed, while it was being read; check the disk and open the store again, or move the file \
+             away, and `quiver check --accept-loss` goes on without its rows",
+        );
         return Err(StoreError::io("read", path, failure));
     }
     let (header, recovered) = found?;

@@ -1,4 +1,4 @@
-//! Which promise a directory can keep.
+//! Detects which promise a directory can keep.
 
 use std::ffi::CString;
 use std::io;

@@ -7,8 +7,8 @@ use super::RegionError;
 /// without them.
 const UNSAFE_WHEN_ONE: [&str; 2] = ["PMEM_IS_PMEM_FORCE", "PMEM_NO_FLUSH"];
 
-/// Refuses to go on when the environment would make libpmem lose acknowledged data. To be asked
-/// before a store is opened. `allow_in_tests` is for tests that want the DAX code path
+/// Returns an error if the environment would make libpmem lose acknowledged data. The caller checks
+/// before it opens a store. `allow_in_tests` is for tests that want the DAX code path
 /// without the hardware.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub fn refuse_forced_pmem(allow_in_tests: bool) -> Result<(), RegionError> {
     Ok(())
 }
 
-/// The number C's atoi sees, because that is how libpmem reads these variables: " 01x" is one too.
+/// The number that C's atoi returns, because libpmem reads these variables with it: " 01x" is a one too.
 fn leading_integer(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

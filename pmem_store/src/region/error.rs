@@ -1,7 +1,7 @@
 //! What can go wrong with a region.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a region could not be created, written, flushed or sealed.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +22,9 @@ pub enum RegionError {
     OutOfBounds { path: PathBuf, offset: u64, len: u64, capacity: u64 },
     #[error("offset {offset} of \"{}\" is not a multiple of 8, so no atomic store is possible there", path.display())]
     Misaligned { path: PathBuf, offset: u64 },
-    #[error("bytes {offset}..+{len} of \"{}\" could not be made durable ({source}); writing stops here, check the disk and open the store again", path.display())]
+    #[error("{}; writing stops here, check the disk and open the store again", lost(.path, *.offset, *.len, "made durable", .source))]
     Flush { path: PathBuf, offset: u64, len: u64, source: io::Error },
-    #[error("bytes {offset}..+{len} of \"{}\" could not be written ({source}); writing stops here, check the disk and open the store again", path.display())]
+    #[error("{}; writing stops here, check the disk and open the store again", lost(.path, *.offset, *.len, "written", .source))]
     Write { path: PathBuf, offset: u64, len: u64, source: io::Error },
     #[error("nothing is written any more since a write or flush failed: {reason}; check the disk and open the store again")]
     Poisoned { reason: String },
@@ -36,4 +36,19 @@ pub enum RegionError {
     FileSystem { path: PathBuf, source: io::Error },
     #[error("the environment sets {variable}={value}, which loses acknowledged data in a power cut; unset it and start again")]
     UnsafeEnvironment { variable: &'static str, value: String },
+}
+
+impl RegionError {
+    /// What happened, for [`RegionError::Poisoned`], which says itself what to do about it.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            RegionError::Flush { path, offset, len, source } => lost(path, *offset, *len, "made durable", source),
+            RegionError::Write { path, offset, len, source } => lost(path, *offset, *len, "written", source),
+            other => other.to_string(),
+        }
+    }
+}
+
+fn lost(path: &Path, offset: u64, len: u64, verb: &str, source: &io::Error) -> String {
+    format!("bytes {offset}..+{len} of \"{}\" could not be {verb} ({source})", path.display())
 }

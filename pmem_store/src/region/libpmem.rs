@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::libpmem_ffi::{self, Libpmem, Mapped, PMEM_F_MEM_NODRAIN, PMEM_F_MEM_NONTEMPORAL, PMEM_FILE_CREATE, PMEM_FILE_EXCL};
 use super::mapped::{Backing, CreateError};
 
-/// From here a copy goes around the caches: they would only be flushed again, and other data
+/// Larger copies bypass the caches: they would only be flushed again, and other data
 /// evicted for it.
 const NONTEMPORAL_BYTES_MIN: usize = 4096;
 
@@ -22,10 +22,10 @@ pub(super) struct PmemMap {
 unsafe impl Send for PmemMap {}
 
 impl PmemMap {
-    /// Maps a file that is there already, as long as it is.
+    /// Maps an existing file in its whole length.
     pub(super) fn open(path: &Path) -> Result<PmemMap, CreateError> {
         let library = libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
-        // No flag: any other than none would create or truncate it.
+        // Zero flags, because any flag would create or truncate the file.
         let mapped = library.map(path, 0, 0)?;
         Ok(PmemMap { library, mapped })
     }

@@ -1,5 +1,5 @@
-//! libpmem 1.x, loaded when first needed: one binary runs with and without it. The only file that
-//! knows the library.
+//! Bindings to libpmem 1.x, which is loaded at the first use: one binary runs with and without it. This is the only file
+//! that uses the library.
 //!
 //! Declarations follow `libpmem.h` of 1.12.1.
 

@@ -1,5 +1,5 @@
-//! A file of fixed capacity that is read while it is written, closed, and opened to be written on:
-//! what a log lies in. Readers map it by themselves ([`crate::mapping`]).
+//! A file of fixed capacity that is read while it is written; it can be closed and opened again for writing.
+//! A log lies in such a file. Readers have their own mappings of it ([`crate::mapping`]).
 //!
 //! On persistent memory it is written through libpmem's mapping. Elsewhere it is written with pwrite
 //! and made durable with fdatasync, although the readers' mappings show the same pages: a store to
@@ -20,7 +20,7 @@ use super::simulated::Trace;
 use super::{Mode, PoisonFlag, RegionError, RegionKind, detect, libpmem_ffi, plain};
 use crate::fault::{Access, FaultGuard};
 
-/// The writing side of a file that grows inside its capacity. Dropped before [`LogRegion::keep`], it
+/// The writing side of a file that grows inside its capacity. If it is dropped before [`LogRegion::keep`], it
 /// removes its file.
 ///
 /// Fails with [`RegionError::Poisoned`] once a write or flush of this region, or of any other that
@@ -57,7 +57,7 @@ impl GuardedMap {
     fn sync(&mut self) -> io::Result<()> {
         self.map.sync(0, 0)?;
         match self.guard.damaged() {
-            // A write that lost its page went to a page of zeros.
+            // If a write lost its page, it went to a page of zeros.
             true => Err(io::Error::other("the file was truncated, or the medium failed, while it was written")),
             false => Ok(()),
         }
@@ -79,7 +79,7 @@ impl LogRegion {
         LogRegion::new(path, capacity, kind, medium, false, poison)
     }
 
-    /// Opens the file at `path`, which must have `capacity` bytes, to be written on.
+    /// Opens the file at `path` for writing; it must have `capacity` bytes.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl LogRegion {
         &self.poison
     }
 
-    /// The record of a simulated region.
+    /// The event record of a simulated region.
     pub fn trace(&self) -> Option<Trace> {
         match &self.medium {
             Medium::Simulated { trace, .. } => Some(trace.clone()),
@@ -143,8 +143,8 @@ impl LogRegion {
         }
     }
 
-    /// Makes the length and the reserved bytes of a new file durable; from here on it stays. Its
-    /// name is the caller's to sync.
+    /// Makes the length and the reserved bytes of a new file durable; from here on the file stays. The caller
+    /// syncs its name.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl LogRegion {
         Ok(())
     }
 
-    /// Writes `bytes` at `offset`; whoever maps the file sees them from now on. Durable only after
-    /// [`LogRegion::flush`]; until then any part may be.
+    /// Writes `bytes` at `offset`; all mappings of the file see them from now on. They are durable only after
+    /// [`LogRegion::flush`]; until then any part of them may be.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl LogRegion {
             let len = bytes.len() as u64;
             let path = self.file.path.clone();
             let error = RegionError::Write { path, offset, len, source };
-            self.poison.poison(error.to_string());
+            self.poison.poison(error.reason());
             error
         })
     }
@@ -210,8 +210,8 @@ impl LogRegion {
         Ok(())
     }
 
-    /// Returns when all that was written before survives a loss of power, as far as the mode
-    /// promises that. May run while others write. On persistent memory it concerns what *this
+    /// Returns when everything that was written before survives a loss of power, as far as the mode
+    /// promises that. Other threads may write meanwhile. On persistent memory it covers what *this
     /// thread* wrote: a drain waits for the stores of its own CPU.
     ///
     /// # Errors
@@ -230,14 +230,14 @@ impl LogRegion {
     fn flush_failed(&self, source: io::Error) -> RegionError {
         let (path, len) = (self.file.path.clone(), self.capacity);
         let error = RegionError::Flush { path, offset: 0, len, source };
-        self.poison.poison(error.to_string());
+        self.poison.poison(error.reason());
         error
     }
 
     /// The offset in memory, if the range lies inside the capacity.
     fn check_range(&self, offset: u64, len: u64) -> Result<usize, RegionError> {
         match offset.checked_add(len) {
-            // Fits: a file of the capacity is mapped by its readers.
+            // The cast fits, because readers map a file of this capacity.
             Some(end) if end <= self.capacity => Ok(offset as usize),
             _ => {
                 let (path, capacity) = (self.file.path.clone(), self.capacity);
@@ -257,7 +257,7 @@ fn wants_libpmem(kind: RegionKind) -> bool {
 
 fn create_medium(path: &Path, len: usize, kind: RegionKind) -> Result<Medium, CreateError> {
     if wants_libpmem(kind) {
-        // Makes and reserves the file whether or not it is persistent memory.
+        // This creates and reserves the file whether or not it is persistent memory.
         return pmem_or_file(path, PmemMap::create(path, len)?);
     }
     if matches!(kind, RegionKind::Simulated | RegionKind::SimulatedDax) {

@@ -1,4 +1,4 @@
-//! What all regions share, whatever backs them: bounds, poisoning, clean-up and sealing.
+//! The common part of all regions, whatever their backing: bounds, poisoning, clean-up and sealing.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -9,7 +9,7 @@ use super::simulated::Trace;
 use super::{Mode, PoisonFlag, Region, RegionError, detect};
 use crate::fault::{Access, FaultGuard};
 
-/// The part in which regions differ. Ranges are checked before these are called.
+/// The part in which regions differ. The caller checks ranges before it calls these.
 pub(super) trait Backing: Send + Sized + 'static {
     /// Whether `bytes` is a file mapping, so that touching it may fault.
     const IS_MAPPED: bool;
@@ -26,13 +26,13 @@ pub(super) trait Backing: Send + Sized + 'static {
     fn copy_in(&mut self, offset: usize, bytes: &[u8]);
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// Somebody has written to these bytes by [`Backing::bytes_mut`]: what `copy_in` does besides copying.
+    /// The caller has written to these bytes through [`Backing::bytes_mut`]; this does what `copy_in` does besides copying.
     fn written(&mut self, _offset: usize, _len: usize) {}
 
     fn store_u64(&mut self, offset: usize, value: u64);
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()>;
 
-    /// Lets go of the memory; what was synced is in the file at `path` afterwards.
+    /// Releases the memory; what was synced is in the file at `path` afterwards.
     fn close(self, _path: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Drop for UnsealedFile {
     }
 }
 
-/// Why the system made no file of `capacity` bytes.
+/// The error for a file of `capacity` bytes that the system did not make.
 pub(super) fn create_error(path: &Path, capacity: u64, source: io::Error) -> RegionError {
     let path = path.to_owned();
     match source.raw_os_error() {
@@ -91,17 +91,17 @@ pub(super) fn create_error(path: &Path, capacity: u64, source: io::Error) -> Reg
     }
 }
 
-/// The length of a file that is to be made, if there is none yet and, where it `takes_space`, room
+/// The length of a file to be made. It is an error if the file exists or, with `takes_space`, if there is no room
 /// for it.
 pub(super) fn check_new(path: &Path, capacity: u64, takes_space: bool) -> Result<usize, RegionError> {
     let error = |source| create_error(path, capacity, source);
-    // Asked here too, so that a failure later can only concern a file of our own.
+    // This is checked here too, so that a failure later can only concern a file of our own.
     if path.symlink_metadata().is_ok() {
         return Err(error(io::Error::from_raw_os_error(libc::EEXIST)));
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    // Without this look ahead a hopeless reservation first takes all that is left, from everybody.
+    // Without this check a hopeless reservation first takes all the space that is left, from everybody.
     if takes_space && detect::available_bytes(directory).is_some_and(|free| free < capacity) {
         return Err(error(io::Error::from_raw_os_error(libc::ENOSPC)));
     }
@@ -109,7 +109,7 @@ pub(super) fn check_new(path: &Path, capacity: u64, takes_space: bool) -> Result
     len.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))
 }
 
-/// Takes away what a failed creation left; the error for it.
+/// Removes the remains of a failed creation and returns the error for it.
 pub(super) fn clean_up(path: &Path, capacity: u64, error: CreateError) -> RegionError {
     match error {
         CreateError::NoLibpmem(reason) => RegionError::NoLibpmem { reason },
@@ -148,7 +148,7 @@ impl<B: Backing> MappedRegion<B> {
     fn range(&self, offset: u64, len: u64) -> Result<(usize, usize), RegionError> {
         let capacity = self.capacity();
         match offset.checked_add(len) {
-            // Fits: the capacity itself came from a usize.
+            // The cast fits, because the capacity itself came from a usize.
             Some(end) if end <= capacity => Ok((offset as usize, len as usize)),
             _ => Err(RegionError::OutOfBounds { path: self.file.path.clone(), offset, len, capacity }),
         }
@@ -156,7 +156,7 @@ impl<B: Backing> MappedRegion<B> {
 
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()> {
         self.backing.sync(offset, len)?;
-        // A write that lost its page went to a page of zeros, and no msync reports that.
+        // If a write lost its page, it went to a page of zeros, and no msync reports that.
         if self.guard.as_ref().is_some_and(FaultGuard::damaged) {
             return Err(io::Error::other("the file was truncated, or the medium failed, while it was written"));
         }
@@ -203,7 +203,7 @@ impl<B: Backing> Region for MappedRegion<B> {
         let (start, size) = self.range(offset, len)?;
         self.sync(start, size).map_err(|source| {
             let error = RegionError::Flush { path: self.file.path.clone(), offset, len, source };
-            self.poison.poison(error.to_string());
+            self.poison.poison(error.reason());
             error
         })
     }
@@ -231,7 +231,7 @@ impl<B: Backing> Region for MappedRegion<B> {
         on_disk.sync_all().map_err(|source| {
             // As with msync: the kernel reports a failed write once and then calls the pages clean.
             let error = RegionError::Flush { path: file.path.clone(), offset: 0, len, source };
-            poison.poison(error.to_string());
+            poison.poison(error.reason());
             error
         })?;
         file.sealed = true;

@@ -1,13 +1,13 @@
-//! Writing files of fixed capacity through memory: where segments come from.
+//! Writes files of fixed capacity through memory; segments are made this way.
 //!
 //! A region is created empty and preallocated, written, flushed, and *sealed*: unmapped, trimmed to
 //! what was written and synced. From then on the file never changes and is read through
 //! [`crate::mapping`].
 //!
-//! - `mapped`: what all regions share: bounds, poisoning, clean-up, sealing
-//! - `libpmem` (with `libpmem_ffi`, the only file that knows the library), `plain`, `simulated`:
+//! - `mapped`: the common part of all regions: bounds, poisoning, clean-up, sealing
+//! - `libpmem` (with `libpmem_ffi`, the only file that uses the library), `plain`, `simulated`:
 //!   the three backings
-//! - `detect`: which promise a directory can keep; `environment`: settings that would break it
+//! - `detect`: finds out which promise a directory can keep; `environment`: settings that would break it
 //!
 //! - `log_region`: the file of a log, which is read while it is written, closed and opened again
 //!
@@ -66,7 +66,7 @@ pub enum RegionKind {
     Auto,
     /// libpmem, or an error where it is not installed.
     Libpmem,
-    /// A mapped file and msync, also on persistent memory.
+    /// A mapped file and msync, even on persistent memory.
     Plain,
     /// Memory that records what would reach the medium; the file is written when sealed. For crash
     /// tests.
@@ -95,7 +95,7 @@ pub trait Region: Send {
     /// [`RegionError::OutOfBounds`] beyond the capacity; nothing is written then.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RegionError>;
 
-    /// Has `make` write the `len` bytes from `offset` where they are; those that it leaves are what they were. As after
+    /// Lets `make` write the `len` bytes from `offset` in place; bytes that it does not write keep their values. As after
     /// [`Region::write`], they are durable only after a flush.
     ///
     /// # Errors

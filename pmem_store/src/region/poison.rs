@@ -1,13 +1,13 @@
-//! The flag that stops a store from writing, and from removing files, after something was left that may be on the medium or not.
+//! The flag that stops a store from writing, and from removing files, after an operation with an unknown outcome on the medium.
 
 use std::sync::{Arc, OnceLock};
 
 use super::RegionError;
 
-/// Shared by all that writes to a store. Set once by the first failed flush or sync, or the first commit of which nobody
-/// knows whether it is one, and never cleared: after a failed msync the kernel may have marked the lost pages clean, so
-/// trying again would report success for lost data. From then on no file is removed either: whether it is needed is
-/// decided by the next open, from what it finds on the medium.
+/// All writers to a store share it. It is set once by the first failed flush or sync, or by the first commit whose outcome is
+/// unknown, and never cleared: after a failed msync the kernel may have marked the lost pages clean, so
+/// trying again would report success for lost data. From then on no file is removed either: the next open decides from the
+/// medium whether a file is needed.
 #[derive(Debug, Default)]
 pub struct PoisonFlag {
     reason: OnceLock<String>,
@@ -28,12 +28,12 @@ impl PoisonFlag {
         self.reason.get().is_some()
     }
 
-    /// Of `what`, a commit that begins now: unless it is said to have ended, also by a panic, the flag is set.
+    /// Guards the commit `what`, which begins now. The flag is set unless the guard learns how the commit ended; so it is after a panic.
     pub fn until_known(self: &Arc<Self>, what: String) -> CommitInDoubt {
         CommitInDoubt { poison: Arc::clone(self), what: Some(what) }
     }
 
-    /// What failed, once something has.
+    /// What failed, if something has.
     pub fn reason(&self) -> Option<&str> {
         self.reason.get().map(String::as_str)
     }
@@ -49,7 +49,7 @@ impl PoisonFlag {
     }
 }
 
-/// A commit of which nobody knows yet whether it is one. Dropped, it stops all writing.
+/// A commit whose outcome is not known yet. Dropping it stops all writing.
 #[must_use]
 #[derive(Debug)]
 pub struct CommitInDoubt {
@@ -58,7 +58,7 @@ pub struct CommitInDoubt {
 }
 
 impl CommitInDoubt {
-    /// It is one.
+    /// The commit has succeeded.
     pub fn succeeded(mut self) {
         self.what = None;
     }

@@ -12,7 +12,7 @@ use super::record::{Answer, REQUESTS_DIR, RequestFile, encode, read_record};
 use crate::backup::BackupProgress;
 use crate::error::{Result, StoreError};
 
-/// So often a request is tried to be placed while the holder tidies up.
+/// The number of attempts to submit a request while the holder tidies up.
 const ATTEMPTS: usize = 100;
 
 /// A submitted request. Dropping it withdraws it, and the holder stops its work.
@@ -20,8 +20,8 @@ const ATTEMPTS: usize = 100;
 pub struct PendingRequest {
     dir: PathBuf,
     id: String,
-    /// Locked: the sign that somebody waits.
-    _held: File,
+    /// Its lock shows the holder that a client waits.
+    _lock: File,
 }
 
 /// The answer of the writing process so far.
@@ -33,7 +33,7 @@ pub enum RequestState {
 }
 
 impl PendingRequest {
-    /// Asks the process that has the store at `store` open for writing.
+    /// Submits a request to the process that has the store at `store` open for writing.
     pub fn submit(store: &Path, request: &BackupRequest) -> Result<PendingRequest> {
         let dir = store.join(REQUESTS_DIR);
         let failed = |error| StoreError::io("write a request in", &dir, error);
@@ -41,7 +41,7 @@ impl PendingRequest {
         let mut attempts = 1;
         loop {
             match try_place(store, &dir, &bytes) {
-                // The directory goes with its last file, and what is not locked yet may be taken for a dead one's.
+                // The holder removes an empty directory, and a file that is not locked yet looks like the remains of a dead client.
                 Err(error) if is_tidied(&error) && store.is_dir() && attempts < ATTEMPTS => attempts += 1,
                 placed => return placed.map_err(failed),
             }
@@ -59,7 +59,7 @@ impl PendingRequest {
         match read_record(&taken) {
             Ok(progress) => Ok(RequestState::Taken(progress)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(RequestState::Nothing),
-            // It is there, and that is what matters.
+            // The file exists, and that is what matters.
             Err(_) => Ok(RequestState::Taken(BackupProgress::default())),
         }
     }
@@ -67,11 +67,11 @@ impl PendingRequest {
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        // The request first: without its answer it would be one to be done.
+        // The request goes first: a request without its answer would be executed.
         for kind in [RequestFile::Request, RequestFile::Taken, RequestFile::Done] {
             let _ = fs::remove_file(kind.path(&self.dir, &self.id));
         }
-        // Succeeds for the last one.
+        // It succeeds for the last request.
         let _ = fs::remove_dir(&self.dir);
     }
 }
@@ -100,12 +100,12 @@ fn try_place(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<PendingReques
         let _ = fs::remove_file(&new);
         let _ = fs::remove_dir(dir);
     })?;
-    Ok(PendingRequest { dir: dir.to_path_buf(), id, _held: file })
+    Ok(PendingRequest { dir: dir.to_path_buf(), id, _lock: file })
 }
 
-/// Where root asks, the holder must be able to read and answer. Others own it already, or need not.
+/// If root submits a request, the holder must be able to read it and to answer. Otherwise the owner is right already.
 ///
-/// Invariant: only what this process has made and has open is given away. By its path it could be another file by now,
+/// Invariant: ownership is given only of what this process has created and has open. The path could lead to another file by now,
 /// if the owner of the store puts a link in its place; nobody can move a directory of another user there.
 fn give_to_owner(made: &File, store: &Path) {
     let (Ok(ours), Ok(theirs)) = (made.metadata(), fs::metadata(store)) else { return };
@@ -116,7 +116,7 @@ fn give_to_owner(made: &File, store: &Path) {
 
 fn give_directory_to_owner(dir: &Path, store: &Path) {
     let Ok(made) = File::open(dir) else { return };
-    // Opening follows a link; what is opened then does not lie at the path itself.
+    // Opening follows a link; then the opened directory is not the one at the path itself.
     let place = |found: fs::Metadata| (found.dev(), found.ino());
     if made.metadata().map(place).ok() == fs::symlink_metadata(dir).map(place).ok() {
         give_to_owner(&made, store);

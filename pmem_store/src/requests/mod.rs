@@ -1,21 +1,21 @@
-//! What other processes ask of the one that has a store open for writing, by files in the store's directory
+//! Requests of other processes to the one that has a store open for writing, by files in the store's directory
 //! `requests`: only that process knows what is committed.
 //!
-//! - `record`: names and bytes; `client`: the side of the asker; `server`: the side of the holder
+//! - `record`: names and bytes; `client`: the process that asks; `server`: the process that holds the store
 //!
-//! The way of a request: the asker writes `<id>.json`, which it keeps locked with flock(2) for as long as it
-//! waits; the holder says in `<id>.taken` that it knows of it, and how far it is, and then in `<id>.done` what
-//! came of it; the asker removes all three.
+//! The way of a request: the client writes `<id>.json`, and keeps it locked with flock(2) for as long as it
+//! waits. The holder writes to `<id>.taken` that it has seen the request, and its progress, and then writes the
+//! answer to `<id>.done`. The client removes all three.
 //!
-//! **Invariant:** each file gets its name when it is whole.
+//! **Invariant:** each file gets its name when it is complete.
 //!
-//! **Invariant:** a request that nobody has locked is nobody's any more. So it goes with its asker, however
-//! that ends, and no process is asked by its number, which may be another one's or of another container.
+//! **Invariant:** a request that no process has locked is void. So it ends with its client, however
+//! that ends. A process id would not do, because it may be reused or belong to another container.
 //!
-//! **Invariant:** all that is said here is void when the holder has ended. Nothing is made durable, and who
-//! opens the store for writing begins anew with the requests whose askers still wait.
+//! **Invariant:** all answers are void when the holder has ended. They are not made durable, and the next process that
+//! opens the store for writing starts again with the requests whose clients still wait.
 //!
-//! Whoever may write into the store's directory is trusted, as with all its other files.
+//! Every user who may write into the store's directory is trusted, as with all its other files.
 
 mod client;
 mod record;
@@ -27,15 +27,15 @@ pub use client::{PendingRequest, RequestState};
 pub use record::Answer;
 pub use server::{Inbox, OpenRequest};
 
-/// To make `to` a backup of the store.
+/// A request to make `to` a backup of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRequest {
-    /// Absolute: the holder has another working directory.
+    /// It is absolute, because the holder has another working directory.
     pub to: PathBuf,
     pub copies: bool,
 }
 
-/// For who has just locked the store at `store` for writing: nothing that the last holder said is true any more.
+/// To be called after the store was locked for writing: the answers of the last holder are void.
 pub(crate) fn begin_anew(store: &Path) {
     Inbox::new(store).forget_holder();
 }

@@ -13,7 +13,7 @@ use crate::backup::BackupReport;
 pub const REQUESTS_DIR: &str = "requests";
 const FORMAT: u32 = 1;
 const BACKUP: &str = "backup";
-/// Of any file; the longest path takes a third of it.
+/// The limit for any file; the longest path takes a third of it.
 pub const SIZE_BYTES_MAX: u64 = 64 << 10;
 
 /// The files of one request.
@@ -24,7 +24,7 @@ pub enum RequestFile {
     New,
     Taken,
     Done,
-    /// One of the holder's while it is written: left by one that was killed if another one sees it.
+    /// A file of the holder while it is written. If another process sees it, its writer was killed.
     Unfinished,
 }
 
@@ -46,8 +46,8 @@ impl RequestFile {
     }
 }
 
-/// None for a file that is none of ours. Ids are numbers with hyphens between them; the first is the time,
-/// with leading zeros, so that sorted by names the oldest comes first.
+/// `None` for a file that Quiver has not made. Ids are numbers with hyphens between them; the first is the time,
+/// with leading zeros, so that the oldest comes first in the order of names.
 pub fn parse_name(name: &str) -> Option<(&str, RequestFile)> {
     let end = name.find(|sign: char| !sign.is_ascii_digit() && sign != '-')?;
     let (id, suffix) = name.split_at(end);
@@ -61,7 +61,7 @@ struct Request {
     request: String,
     to: PathBuf,
     copies: bool,
-    /// For people; who asks is seen by the lock.
+    /// For people only; the lock shows whether the client waits.
     pid: u32,
 }
 
@@ -71,11 +71,11 @@ pub fn encode(request: &BackupRequest) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&record)?)
 }
 
-/// The request in a file, or a sentence that says why there is none.
+/// Decodes the request in a file, or returns a sentence that says why there is none.
 pub fn decode(path: &Path) -> Result<BackupRequest, String> {
     let not_ours = |what: String| format!("the request \"{}\" cannot be understood: {what}", path.display());
     let bytes = read(path).map_err(|error| not_ours(error.to_string()))?;
-    // Only what is read here is expected of a later format.
+    // Only the fields that are read here are expected of a later format.
     #[derive(Deserialize)]
     struct Format {
         format: u32,
@@ -86,18 +86,18 @@ pub fn decode(path: &Path) -> Result<BackupRequest, String> {
     }
     let request: Request = serde_json::from_slice(&bytes).map_err(|error| not_ours(error.to_string()))?;
     match request {
-        Request { request, .. } if request != BACKUP => Err(not_ours(format!("nobody can be asked for \"{request}\""))),
-        Request { to, .. } if !to.is_absolute() => Err(not_ours(format!("\"{}\" is no absolute path", to.display()))),
+        Request { request, .. } if request != BACKUP => Err(not_ours(format!("there is no request \"{request}\""))),
+        Request { to, .. } if !to.is_absolute() => Err(not_ours(format!("\"{}\" is not an absolute path", to.display()))),
         Request { to, copies, .. } => Ok(BackupRequest { to, copies }),
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Done(BackupReport),
-    /// A sentence.
+    /// The error message.
     Failed(String),
 }
 
@@ -105,7 +105,7 @@ pub fn read_record<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     Ok(serde_json::from_slice(&read(path)?)?)
 }
 
-/// A link is not followed and a pipe not waited for: both are nothing that Quiver has written.
+/// It does not follow a link and does not wait for a pipe, because Quiver creates neither.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
     if !fs::symlink_metadata(path)?.is_file() {

@@ -1,4 +1,4 @@
-//! Requests, from the side of who has the store open for writing.
+//! The server side of requests: the process that has the store open for writing.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -11,34 +11,34 @@ use super::BackupRequest;
 use super::record::{Answer, REQUESTS_DIR, RequestFile, decode, parse_name};
 use crate::backup::BackupProgress;
 
-/// So many files are looked at in one go.
+/// The number of files that one look reads.
 const FILES_MAX: usize = 1_000;
 
-/// Where requests come in. Nothing here fails: what cannot be read or written is logged once.
+/// The incoming requests. Nothing here fails: what cannot be read or written is logged once.
 #[derive(Debug)]
 pub struct Inbox {
     dir: PathBuf,
-    /// Logged already, for as long as there are files.
-    complained: HashSet<PathBuf>,
+    /// The files that were logged already. It is cleared once there are no files.
+    warned: HashSet<PathBuf>,
 }
 
 /// A request without an answer whose client still waits.
 #[derive(Debug)]
 pub struct OpenRequest {
     pub id: String,
-    /// Or a sentence that says what is wrong with it.
+    /// The request, or a sentence that says what is wrong with it.
     pub request: Result<BackupRequest, String>,
 }
 
 impl Inbox {
     pub fn new(store: &Path) -> Inbox {
-        Inbox { dir: store.join(REQUESTS_DIR), complained: HashSet::new() }
+        Inbox { dir: store.join(REQUESTS_DIR), warned: HashSet::new() }
     }
 
-    /// All that wait, the oldest first; from here on they know that they were seen. One system call where
-    /// there is nothing.
+    /// All requests that wait, the oldest first; their clients learn that they were seen. It takes one system call if
+    /// there are none.
     pub fn look(&mut self) -> Vec<OpenRequest> {
-        let files = self.tidied();
+        let files = self.tidy();
         let mut waiting: Vec<OpenRequest> = Vec::new();
         for (id, _) in files.into_iter().filter(|(_, kind)| *kind == RequestFile::Request) {
             let is_there = |kind: RequestFile| kind.path(&self.dir, &id).exists();
@@ -55,40 +55,40 @@ impl Inbox {
         waiting
     }
 
-    /// How far a request is.
+    /// Reports the progress of a request.
     pub fn tell(&mut self, id: &str, progress: BackupProgress) {
         self.write(RequestFile::Taken, id, &progress);
     }
 
-    /// Whether the answer is there to be read.
+    /// Writes the answer; returns whether the client can read it.
     pub fn answer(&mut self, id: &str, answer: &Answer) -> bool {
         self.write(RequestFile::Done, id, answer)
     }
 
-    /// What the holder before has said is void.
+    /// Removes the answers of the previous holder, which are void.
     pub(super) fn forget_holder(&mut self) {
-        for (id, kind) in self.tidied() {
+        for (id, kind) in self.tidy() {
             if kind == RequestFile::Taken {
                 self.remove(&kind.path(&self.dir, &id));
             }
         }
     }
 
-    /// The files of requests that somebody waits for. All others of ours are removed, and the directory with
-    /// the last file; files that are none of ours stay.
-    fn tidied(&mut self) -> Vec<(String, RequestFile)> {
+    /// The files of requests whose clients wait. All other files of requests are removed, and the directory with
+    /// the last file; foreign files stay.
+    fn tidy(&mut self) -> Vec<(String, RequestFile)> {
         let mut files = match self.files() {
             Ok(files) => files,
             Err(error) => {
                 match error.kind() {
-                    ErrorKind::NotFound => self.complained.clear(),
-                    _ => self.complain(&self.dir.clone(), &error, "requests of other processes cannot be read"),
+                    ErrorKind::NotFound => self.warned.clear(),
+                    _ => self.warn_once(&self.dir.clone(), &error, "requests of other processes cannot be read"),
                 }
                 return Vec::new();
             }
         };
         let is_waited_for = |(id, kind): &&(String, RequestFile)| match kind {
-            RequestFile::Request | RequestFile::New => is_held(&kind.path(&self.dir, id)),
+            RequestFile::Request | RequestFile::New => is_locked(&kind.path(&self.dir, id)),
             _ => false,
         };
         let alive: HashSet<String> = files.iter().filter(is_waited_for).map(|(id, _)| id.clone()).collect();
@@ -97,7 +97,7 @@ impl Inbox {
             self.remove(&kind.path(&self.dir, &id));
         }
         if files.is_empty() {
-            // Fails where there is more.
+            // It fails if there are other files.
             let _ = fs::remove_dir(&self.dir);
         }
         files
@@ -109,7 +109,7 @@ impl Inbox {
         }
         let names = fs::read_dir(&self.dir)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut files: Vec<_> = names.filter_map(|name| parse_name(&name).map(|(id, kind)| (id.to_string(), kind))).collect();
-        // Those of one request stay together.
+        // The files of one request stay together.
         files.sort_by(|a, b| a.0.cmp(&b.0));
         let cut = files.get(FILES_MAX).map(|(id, _)| id.clone());
         files.retain(|(id, _)| cut.as_ref().is_none_or(|cut| id < cut));
@@ -123,7 +123,7 @@ impl Inbox {
         match written {
             Ok(()) => true,
             Err(error) => {
-                self.complain(&path, &error, "could not answer a request of another process");
+                self.warn_once(&path, &error, "could not answer a request of another process");
                 false
             }
         }
@@ -132,20 +132,20 @@ impl Inbox {
     fn remove(&mut self, path: &Path) {
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                self.complain(path, &error, "could not remove a request that nobody waits for")
+                self.warn_once(path, &error, "could not remove a request that nobody waits for")
             }
             _ => tracing::debug!(path = %path.display(), "removed of a request that nobody waits for"),
         }
     }
 
-    fn complain(&mut self, path: &Path, error: &io::Error, what: &str) {
-        if self.complained.insert(path.to_path_buf()) {
+    fn warn_once(&mut self, path: &Path, error: &io::Error, what: &str) {
+        if self.warned.insert(path.to_path_buf()) {
             tracing::warn!(path = %path.display(), %error, "{what}");
         }
     }
 }
 
-/// Follows no link, and waits for nobody at the other end of a pipe.
+/// It follows no link, and waits for no reader at the other end of a pipe.
 fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -154,15 +154,15 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::create_new(path)?.write_all(bytes)
 }
 
-/// Whether its asker waits. What is no file, or cannot be opened, was made by nobody who does.
-fn is_held(request: &Path) -> bool {
+/// Whether its client waits. No client waits for what is not a file or cannot be opened.
+fn is_locked(request: &Path) -> bool {
     if !fs::symlink_metadata(request).is_ok_and(|found| found.is_file()) {
         return false;
     }
     match File::open(request).map(|file| file.try_lock_shared()) {
         Ok(Ok(())) => false,
         Ok(Err(TryLockError::WouldBlock)) => true,
-        // Nobody can tell: to be answered that it cannot be read is better than to be passed over.
+        // It is unknown whether the client waits. An answer that the request cannot be read is better than no answer.
         Ok(Err(TryLockError::Error(_))) => true,
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }

@@ -1,7 +1,7 @@
-//! A stream of batches of any size becomes sealed segments of about the target size.
+//! Turns a stream of batches of any size into sealed segments of about the target size.
 //!
-//! Every record batch is a multiple of the zone, but for the last one of a segment. Rows so wide that a zone of them does not
-//! come together in memory end their segment.
+//! Every record batch is a multiple of the zone, except for the last one of a segment. If rows are so wide that a zone of them does
+//! not fit into memory, they end their segment.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ use crate::error::{Result, StoreError};
 use crate::files;
 use crate::region::{PoisonFlag, RegionKind};
 
-/// A batch is closed early, at a zone boundary, when so much is waiting in memory, or a quarter of what may wait.
+/// A batch is closed early, at a zone boundary, when this much waits in memory, or a quarter of what may wait.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 const PENDING_ONE_OF: usize = 4;
-/// With so much waiting, a segment ends without a whole zone. More than the 64 MiB below which compaction takes a segment for
-/// small, by more than what a bound is above the bytes that are written: what compaction writes of such rows is not picked again.
+/// When this much waits, a segment ends without a whole zone. It exceeds the 64 MiB below which compaction considers a segment
+/// small, by more than the estimate exceeds the written bytes: so compaction does not pick its own output of such rows again.
 const WIDE_PENDING_BYTES_MAX: usize = 80 << 20;
 
 pub struct Appender {
@@ -38,9 +38,9 @@ pub struct Appender {
     next_segment: Arc<AtomicU64>,
     target_bytes: u64,
     one_segment: bool,
-    /// With so much waiting a batch is closed early,
+    /// With so many bytes waiting a batch is closed early,
     pending_bytes_max: usize,
-    /// and with so much a segment.
+    /// and with so many a segment.
     wide_pending_bytes_max: usize,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
@@ -48,16 +48,16 @@ pub struct Appender {
     current: Option<SegmentWriter>,
     sealed: Vec<SealedSegment>,
     finished: bool,
-    /// What of the schema cannot be stored.
+    /// The column that cannot be stored.
     unstorable: Option<String>,
-    /// Rows went with an error: what is left is not all that was given.
+    /// An error has lost rows: the remaining ones are not all that were given.
     lost_rows: bool,
     /// Keeps the store locked: another writer would take the same segment ids.
     _locked: Arc<dyn Any + Send + Sync>,
 }
 
 impl Appender {
-    /// Segments of the physical schema `schema`, as files in `dir`.
+    /// Writes segments of the physical schema `schema`, as files in `dir`.
     pub(crate) fn new(
         dir: PathBuf,
         schema: SchemaRef,
@@ -95,14 +95,14 @@ impl Appender {
         self
     }
 
-    /// Has no more than so many bytes of rows wait for others: where there is less memory than they take by default.
+    /// Limits the bytes of waiting rows, for callers with less memory than the default takes.
     pub fn with_pending_bytes(mut self, bytes: usize) -> Appender {
         self.pending_bytes_max = PENDING_BYTES_MAX.min(bytes / PENDING_ONE_OF);
         self.wide_pending_bytes_max = WIDE_PENDING_BYTES_MAX.min(bytes);
         self
     }
 
-    /// Wide rows wait for others, however many bytes they are: for who has but one id. The target is the caller's to choose.
+    /// Wide rows wait for others, whatever their size, because the caller has only one id. The caller chooses the target.
     pub(crate) fn in_one_segment(mut self) -> Appender {
         self.one_segment = true;
         self
@@ -122,13 +122,13 @@ impl Appender {
         self.check()?;
         let (found, expected) = (batch.num_columns(), self.schema.fields().len());
         if found != expected {
-            let what = format!("a batch of {found} columns was given for a table of {expected}");
-            return Err(ArrowError::SchemaError(what).into());
+            let message = format!("a batch of {found} columns was given for a table of {expected}");
+            return Err(ArrowError::SchemaError(message).into());
         }
         self.write_in_pieces(batch)
     }
 
-    /// Rows that share long texts are far more bytes once each of them has its own: so many wait at once as may.
+    /// Rows that share long texts grow when each of them gets its own copy: no more of them wait at once than may.
     fn write_in_pieces(&mut self, batch: RecordBatch) -> Result<()> {
         let rows = batch.num_rows();
         if rows == 0 {
@@ -146,12 +146,12 @@ impl Appender {
         written
     }
 
-    /// Rows that are segments of their own, behind those that were given before: all but one column as they are, and that one
-    /// as `make` writes it, where it lies in the file. `rows` says how many: as many as a segment should have.
+    /// Appends rows as separate segments, after all rows given before: all columns but one as they are, and that one
+    /// as `make` writes it, in place in the file. `rows` is the number of rows, as many as a segment should have.
     ///
     /// # Errors
     ///
-    /// Those of `make` too. After an error nothing more is taken, as after one of [`Appender::write`].
+    /// The errors of `make` too. After an error nothing more is taken, as after an error of [`Appender::write`].
     pub fn write_in_place<E: From<StoreError>>(
         &mut self,
         rows: OtherColumns,
@@ -182,8 +182,8 @@ impl Appender {
             return Err(StoreError::UnsupportedType(format!("column {column}")));
         }
         if self.lost_rows {
-            let what = "rows before these could not be written, so no more are; write all of them again";
-            return Err(ArrowError::InvalidArgumentError(what.into()).into());
+            let message = "rows before these could not be written, so no more are; write all of them again";
+            return Err(ArrowError::InvalidArgumentError(message.into()).into());
         }
         Ok(())
     }
@@ -203,13 +203,13 @@ impl Appender {
         Ok(())
     }
 
-    /// Of its segment, so that it may end anywhere.
+    /// The last batch of a segment, so it may end anywhere.
     fn write_last_batch(&mut self) -> Result<()> {
         let batch = self.take_rows(self.pending_rows)?;
         self.write_batch(&batch, true)
     }
 
-    /// Seals what is open. The segments are durable, but nobody sees them before they are committed.
+    /// Seals the open segment. All segments are durable, but not visible before they are committed.
     pub fn finish(mut self) -> Result<Vec<SealedSegment>> {
         self.check()?;
         if self.pending_rows > 0 {
@@ -243,7 +243,7 @@ impl Appender {
         self.pending_rows -= rows;
         self.pending_bytes = self.pending.iter().map(|batch| bound_bytes(batch) as usize).sum();
         let columns = self.schema.fields().iter().enumerate().map(|(index, field)| -> Result<ArrayRef> {
-            // Cast first: dictionaries put together may overflow the type of their keys.
+            // The cast comes first, because concatenated dictionaries may overflow the type of their keys.
             let arrays = pieces.iter().map(|piece| cast_to(piece.column(index), field.data_type()));
             let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
             let column = match arrays.as_slice() {
@@ -266,7 +266,7 @@ impl Appender {
             Some(writer) => writer,
             None => {
                 let room = capacity_for_one(&self.schema, needed);
-                // The only batch of a small write does not preallocate a whole segment.
+                // A small write has one batch and does not preallocate a whole segment.
                 self.new_segment(if last { room } else { room.max(self.target_bytes) })?
             }
         };
@@ -290,7 +290,7 @@ impl Appender {
 }
 
 impl Drop for Appender {
-    /// Not finished: nothing of it was committed, so nothing of it stays.
+    /// Without `finish` nothing was committed, so all files are removed.
     fn drop(&mut self) {
         if !self.finished && !self.poison.is_set() {
             for segment in &self.sealed {

@@ -1,7 +1,7 @@
 //! Min and max of a run of values, made safe to prune by.
 //!
 //! Invariant: every value v of the run that is not NULL has min <= v <= max in SQL's order and in
-//! Arrow's total order; where that cannot be promised the bound is absent. `exact` says that the
+//! Arrow's total order; if that cannot be promised the bound is absent. `exact` says that the
 //! bound is a value of the run.
 
 use std::borrow::Borrow;
@@ -14,7 +14,7 @@ use arrow::array::{
 use arrow::compute;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
-/// Longer string bounds are cut, and then say that they are not exact.
+/// Longer string bounds are cut, and are then marked as not exact.
 pub const STRING_BOUND_BYTES: usize = 64;
 
 pub struct Bounds {
@@ -132,7 +132,7 @@ fn extremes<'a, T: ?Sized + Ord + 'a>(values: impl Iterator<Item = Option<&'a T>
     })
 }
 
-/// Bounds of at most [`STRING_BOUND_BYTES`], but for a last character that is longer in the upper one.
+/// Bounds of at most [`STRING_BOUND_BYTES`]; a longer last character of the upper one may exceed that.
 /// `prefix` cuts a value, `next` is the least value above all that begin with what was cut.
 fn cut_bounds<'a, T: ?Sized + Ord + ToOwned + 'a>(
     values: impl Iterator<Item = Option<&'a T>>,

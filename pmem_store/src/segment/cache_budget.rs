@@ -1,11 +1,11 @@
-//! How much is kept of segments that are open: their mappings, and batches that were decoded.
+//! Budgets for what is kept of open segments: their mappings, and decoded batches.
 //!
-//! The kernel gives a process `vm.max_map_count` mappings (65,530 unless it is told otherwise), and fails whatever asks for one
-//! more: a store of more segments could not be read at all. Half of them are the budget of mappings. Decoded batches take
-//! memory that no query counts, as later ones read them too, so they have a budget of bytes.
+//! The kernel gives a process `vm.max_map_count` mappings (65,530 by default), and every request for one
+//! more fails: a store with more segments could not be read at all. Half of them are the budget of mappings. Decoded batches take
+//! memory that no query counts, because later queries read them too, so they have a budget of bytes.
 //!
-//! Beyond a budget, what nobody reads is given back, first what was not read for longest (the clock algorithm), and made again
-//! when it is read.
+//! Beyond a budget, idle entries are released, the least recently read first (the clock algorithm), and made again
+//! when they are read.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,28 +15,28 @@ use parking_lot::Mutex;
 
 const MAP_COUNT_PATH: &str = "/proc/sys/vm/max_map_count";
 const MAP_COUNT_DEFAULT: usize = 65_530;
-/// A batch of 20 columns takes some 4 KiB, one of 10,000 columns 2 MiB.
+/// A decoded batch of 20 columns takes some 4 KiB, one of 10,000 columns 2 MiB.
 const DECODED_MAX_BYTES: usize = 64 << 20;
 
-/// Of the process; each mapping counts as one.
+/// The budget of the process; each mapping counts as one.
 pub(super) static MAPPINGS: LazyLock<CacheBudget> = LazyLock::new(|| {
     let allowed = std::fs::read_to_string(MAP_COUNT_PATH).ok().and_then(|text| text.trim().parse().ok());
     CacheBudget::new(allowed.unwrap_or(MAP_COUNT_DEFAULT) / 2)
 });
 
-/// Of the process; each batch counts as its bytes without those of the mapping.
+/// The budget of the process; each batch counts with its bytes outside of the mapping.
 pub(super) static DECODED_BATCHES: LazyLock<CacheBudget> = LazyLock::new(|| CacheBudget::new(DECODED_MAX_BYTES));
 
-/// Something that can be had again.
+/// A cached resource that can be made again.
 pub(super) trait Releasable: Send + Sync {
     /// Whether it was read since this was last called.
     fn was_read(&self) -> bool;
 
-    /// Gives it back unless somebody reads it; whether it did.
+    /// Releases it unless it is in use; returns whether it did.
     fn release(&self) -> bool;
 }
 
-/// What is kept, each once, with its size. What was dropped counts until its turn comes.
+/// The cached items, each with its size. A dropped item counts until its turn comes.
 pub(super) struct CacheBudget {
     size_max: usize,
     kept: Mutex<Kept>,
@@ -53,11 +53,11 @@ impl CacheBudget {
         CacheBudget { size_max, kept: Mutex::default() }
     }
 
-    /// Counts what was just made, and gives others back where there is too much. The caller holds no lock that
+    /// Counts a new item, and releases others if there is too much. The caller holds no lock that
     /// [`Releasable::release`] takes.
     pub fn add(&self, item: Weak<dyn Releasable>, size: usize) {
         let mut kept = self.kept.lock();
-        // Once around to forget what was read, and once more: then all that is left is being read.
+        // The first round clears the marks, the second releases: all that is left then is in use.
         for _ in 0..2 * kept.items.len() {
             if kept.size.saturating_add(size) <= self.size_max {
                 break;
@@ -74,7 +74,7 @@ impl CacheBudget {
     }
 }
 
-/// Set by who reads, taken by who looks for what to give back.
+/// Readers set it, and the clock clears it.
 #[derive(Debug, Default)]
 pub(super) struct ReadMark(AtomicBool);
 

@@ -70,7 +70,7 @@ impl BufferChecksums {
         &self.entries
     }
 
-    /// Everything is verified again: of a file that is mapped anew.
+    /// Forgets what was verified, because the file was mapped anew.
     pub(super) fn forget(&self) {
         self.verified.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
@@ -87,7 +87,7 @@ impl BufferChecksums {
         Ok(())
     }
 
-    /// The same, however often it was verified before.
+    /// The same, even if it was verified before.
     pub(super) fn verify_again(&self, path: &Path, bytes: &[u8], offset: u64) -> Result<()> {
         self.verify_entry(path, bytes, &self.entries[self.index_at(path, offset)?])
     }
@@ -107,8 +107,8 @@ impl BufferChecksums {
             bytes.get(range).ok_or_else(|| StoreError::damaged(path, bytes.len() as u64, "it is shorter than when it was sealed"))?;
         let found = xxh3(slice);
         if found != entry.xxh3 {
-            let what = format!("checksum of {} bytes is {found:016x}, expected {:016x}", entry.length, entry.xxh3);
-            return Err(StoreError::damaged(path, entry.offset, what));
+            let message = format!("checksum of {} bytes is {found:016x}, expected {:016x}", entry.length, entry.xxh3);
+            return Err(StoreError::damaged(path, entry.offset, message));
         }
         Ok(())
     }

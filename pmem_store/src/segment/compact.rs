@@ -1,7 +1,7 @@
-//! Makes arrays fit to be written: slices are cut to what they show, views own one data buffer.
+//! Prepares arrays for writing: slices are cut to the values they show, views own one data buffer.
 //!
 //! Without this, writing a slice of a view array writes every data buffer it refers to (10.2 GB
-//! instead of 1.3 GB were seen for TPC-H lineitem).
+//! instead of 1.3 GB were measured for TPC-H lineitem).
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use arrow::error::ArrowError;
 
 use crate::ZONE_ROWS;
 
-/// Who reads a schema, from a footer or from the catalog, stops at 64 tables within each other; a
-/// level takes one, and some are taken by what lies around.
+/// A reader of a schema, from a footer or from the catalog, stops at 64 nested tables; a
+/// level takes one, and the enclosing structures take some.
 const NESTING_LEVELS_MAX: usize = 50;
 
 /// The type a value is stored as: encodings that belong to an array rather than to a value
@@ -54,7 +54,7 @@ fn nesting_levels(data_type: &DataType) -> usize {
     }
 }
 
-/// A column of `schema` that is not of a type in which values are stored, with what is wrong.
+/// The first column of `schema` whose type cannot be stored, with what is wrong.
 pub(super) fn unstorable_column(schema: &Schema) -> Option<String> {
     let stored = match storable_schema(schema) {
         Ok(stored) => stored,
@@ -65,7 +65,7 @@ pub(super) fn unstorable_column(schema: &Schema) -> Option<String> {
     Some(format!("{} ({})", field.name(), field.data_type()))
 }
 
-/// The schema in which rows of `schema` are stored, or the name of a column that cannot be.
+/// The schema in which rows of `schema` are stored, or the column that cannot be stored.
 pub fn storable_schema(schema: &Schema) -> Result<Schema, String> {
     let fields = schema
         .fields()
@@ -83,12 +83,12 @@ pub(crate) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
     if array.data_type() == data_type {
         return Ok(Arc::clone(array));
     }
-    // Not the default, which turns what does not fit into NULL.
+    // The default would turn what does not fit into NULL.
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, data_type, &strict)
 }
 
-/// `array` with nothing behind it that it does not show.
+/// `array` without the data that it does not show.
 pub fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_view(array.as_string_view()),
@@ -102,13 +102,13 @@ pub fn compact(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Views of more than a zone get a data buffer for each zone, so that a zone in use does not hold,
+/// Views of more than a zone get a data buffer for each zone, so that a zone in use does not keep,
 /// or count as, the text of the others.
 fn compact_view<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
     if array.len() > ZONE_ROWS && !array.data_buffers().is_empty() {
         return by_zone(array);
     }
-    // `gc` keeps one buffer as it is found; more than one, or a waste of it, is rewritten.
+    // `gc` keeps a single buffer unchanged; several buffers, or a wasteful one, are rewritten.
     if array.data_buffers().len() <= 1 && !is_wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
         return Arc::new(array.clone());
     }
@@ -119,16 +119,16 @@ fn by_zone<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
     let zones: Vec<GenericByteViewArray<T>> =
         (0..array.len()).step_by(ZONE_ROWS).map(|start| array.slice(start, ZONE_ROWS.min(array.len() - start)).gc()).collect();
     let pieces: Vec<&dyn Array> = zones.iter().map(|zone| zone as &dyn Array).collect();
-    // Views of one type always fit together; if not, the array as it came is as good.
+    // Views of one type can always be concatenated; if not, the original array is as good.
     concat(&pieces).unwrap_or_else(|_| Arc::new(array.clone()))
 }
 
 fn is_wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {
-    let held: usize = buffers.iter().map(|buffer| buffer.len()).sum();
-    held > held_bytes_max(used_bytes)
+    let buffer_bytes: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+    buffer_bytes > held_bytes_max(used_bytes)
 }
 
-/// The data buffers a view array may hold to show `used_bytes`.
+/// The bytes of data buffers that a view array may keep to show `used_bytes`.
 pub(super) fn held_bytes_max(used_bytes: usize) -> usize {
     used_bytes + used_bytes / 8 + 64
 }
@@ -161,7 +161,7 @@ fn compact_list<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> ArrayRef {
 fn compact_fixed_size_list(array: &FixedSizeListArray) -> ArrayRef {
     let DataType::FixedSizeList(field, size) = array.data_type() else { unreachable!("a fixed-size list array has its type") };
     if *size == 0 {
-        // Its rows cannot be counted by its values.
+        // The number of its rows cannot be derived from its values.
         return Arc::new(array.clone());
     }
     // A slice of a fixed-size list already shows sliced values.

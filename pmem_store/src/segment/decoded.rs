@@ -1,7 +1,7 @@
-//! Record batches of a segment that is mapped: arrays whose buffers are the mapping's, each batch decoded once.
+//! Decoded record batches of a mapped segment: their buffers lie in the mapping, and each batch is decoded once.
 //!
-//! Decoding makes an array of every column, which takes as long as adding up one of 10,000. The arrays themselves are memory
-//! of the process, so there is a budget for those of all segments.
+//! Decoding makes an array of every column, which for a batch of 10,000 columns takes as long as the sum of one of them. The arrays are
+//! memory of the process, so all segments share a budget for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use super::cache_budget::{CacheBudget, DECODED_BATCHES, ReadMark, Releasable};
 use crate::error::Result;
 
-/// By batch, each shared: of 10,000 columns a copy takes longer than adding up one of them.
+/// One entry for each batch. Batches are shared, because a copy of 10,000 columns takes longer than the sum of one of them.
 #[derive(Debug, Default)]
 pub(super) struct DecodedBatches(Mutex<HashMap<usize, Arc<DecodedBatch>>>);
 
 #[derive(Debug, Default)]
 struct DecodedBatch {
-    /// Absent after it was given back, until it is read again.
+    /// `None` after it was released, until it is read again.
     batch: Mutex<Option<Arc<RecordBatch>>>,
     read: ReadMark,
 }
@@ -29,13 +29,13 @@ impl Releasable for DecodedBatch {
     }
 
     fn release(&self) -> bool {
-        // Whoever has the lock decodes.
+        // The holder of the lock is decoding.
         self.batch.try_lock().map(|mut batch| *batch = None).is_some()
     }
 }
 
 impl DecodedBatches {
-    /// Batch `index`, which `decode` makes where it is not there. Whoever comes while another decodes it waits for that one.
+    /// Batch `index`; `decode` makes it if it is missing. A caller that comes while another one decodes waits for that one.
     pub fn get(&self, index: usize, decode: impl FnOnce() -> Result<RecordBatch>) -> Result<Arc<RecordBatch>> {
         self.get_within(&DECODED_BATCHES, index, decode)
     }
@@ -60,7 +60,7 @@ impl DecodedBatches {
     }
 }
 
-/// What a batch takes besides its buffers.
+/// The bytes of a batch besides its buffers.
 fn own_bytes(batch: &RecordBatch) -> usize {
     let of_array = |array: &ArrayRef| array.get_array_memory_size().saturating_sub(array.get_buffer_memory_size());
     size_of::<DecodedBatch>() + size_of::<RecordBatch>() + batch.columns().iter().map(of_array).sum::<usize>()

@@ -1,4 +1,4 @@
-//! Gives arrays in a mapping buffers of their own size.
+//! Gives arrays in a mapping buffers with their own sizes.
 //!
 //! Memory accounting counts the allocation behind a buffer. Buffers that are slices of one mapping
 //! would each count as the whole file, and a sort of one column would be refused for want of the
@@ -22,7 +22,7 @@ fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
     let used = if is_view && data.buffers().len() > 2 { used_buffers(data) } else { vec![true; data.buffers().len()] };
     let buffers = data.buffers().iter().zip(used).map(|(buffer, used)| match used {
         true => exact_buffer(buffer, mapping),
-        // Its place is kept, so that views find the others.
+        // The unused buffer keeps its index, so that views find the others.
         false => Buffer::default(),
     });
     let buffers = buffers.collect();
@@ -40,7 +40,7 @@ fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
     unsafe { builder.build_unchecked() }
 }
 
-/// Which buffers of a view array its views point into; the first, the views, is one of them.
+/// The buffers of a view array that its views point into; the first one, the views, is always one of them.
 fn used_buffers(data: &ArrayData) -> Vec<bool> {
     let mut used = vec![false; data.buffers().len()];
     used[0] = true;
@@ -55,7 +55,7 @@ fn used_buffers(data: &ArrayData) -> Vec<bool> {
     used
 }
 
-/// What does not lie in the mapping (Arrow's own empty buffers) stays as it is.
+/// A buffer outside of the mapping (Arrow's own empty buffers) stays as it is.
 fn exact_buffer(buffer: &Buffer, mapping: &Arc<Mapping>) -> Buffer {
     let at = (buffer.as_ptr() as usize).checked_sub(mapping.as_ptr() as usize);
     match at.filter(|_| !buffer.is_empty()).map(|offset| mapping.buffer(offset, buffer.len())) {

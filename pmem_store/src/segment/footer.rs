@@ -1,4 +1,4 @@
-//! Finds the parts of an Arrow IPC file, trusting no number in it before its bounds are checked:
+//! Finds the parts of an Arrow IPC file. It trusts no number in the file before it has checked its bounds:
 //! `arrow-ipc` panics on some foreign bytes.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 const MAGIC: &[u8; 6] = b"ARROW1";
 const TRAILER_BYTES: usize = 10;
 
-/// Where the parts of a segment file lie.
+/// The positions of the parts of a segment file.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub schema: SchemaRef,

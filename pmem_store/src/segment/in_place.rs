@@ -1,7 +1,7 @@
-//! Rows whose wide column is made where it lies in the file: neither made in memory first nor copied.
+//! Writes rows whose wide column is made in place in the file, neither in memory first nor by a copy.
 //!
-//! The rows are a segment of their own. Its one batch is written around a hole of the size of the column, the column is made in
-//! the hole, and then the segment is sealed as any other: checksums are those of what lies there.
+//! The rows are a separate segment. Its one batch is written around a hole of the size of the column, the column is made in
+//! the hole, and then the segment is sealed as any other: the checksums cover the final bytes.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 
-/// Of a segment that is made in place, which has one batch.
+/// The limit of a segment that is made in place, which has one batch.
 const ROWS_MAX: usize = BATCH_ZONES * ZONE_ROWS;
 
-/// How many rows with `row_bytes` in the column that is made in place are a segment of the target size. None: they are so narrow that
-/// those of one batch are less, and better written together with others.
+/// The number of rows of a segment of the target size, if the column that is made in place has `row_bytes` per row. `None` if they are so
+/// narrow that one batch of them is smaller; then they are better written together with others.
 pub fn rows_of_segment(row_bytes: usize) -> Option<usize> {
     let rows = usize::try_from(SEGMENT_TARGET_BYTES).ok()?.checked_div(row_bytes)?;
     (rows <= ROWS_MAX).then_some(rows.max(1))
 }
 
-/// The elements of all rows of the column, end to end. A new file has zeros.
+/// The elements of the column, row after row. A new file has zeros.
 #[derive(Debug)]
 pub enum Elements<'a> {
     F64(&'a mut [f64]),
     F32(&'a mut [f32]),
 }
 
-/// All columns of rows but the one that is made in its place.
+/// All columns of the rows except the one that is made in place.
 #[derive(Debug)]
 pub struct OtherColumns {
-    /// Of the physical schema, in its order; None: that one, a list of fixed size of DOUBLE or REAL.
+    /// In the order of the physical schema; `None` is the column made in place, a list of fixed size of DOUBLE or REAL.
     pub columns: Vec<Option<ArrayRef>>,
     pub row_count: usize,
-    /// Of the lists of that column.
+    /// The nulls of that column.
     pub nulls: Option<NullBuffer>,
 }
 
-/// Rows with a column that nobody looks at.
+/// Rows whose in-place column is never read.
 pub(super) struct InPlaceRows {
     pub rows: RecordBatch,
-    /// Of its elements.
+    /// The buffer of its elements.
     pub buffer: Buffer,
     pub element: DataType,
 }
@@ -78,7 +78,7 @@ fn refused(what: String) -> StoreError {
     ArrowError::InvalidArgumentError(what).into()
 }
 
-/// Elements that take no memory, because nobody touches them.
+/// Elements that take no memory, because no page of them is touched.
 fn untouched_elements(element: &DataType, rows: usize, width: i32) -> Result<(ArrayRef, Buffer)> {
     let count = usize::try_from(width).ok().and_then(|width| width.checked_mul(rows)).filter(|count| *count > 0);
     let size = count.zip(element.primitive_width()).and_then(|(count, width)| count.checked_mul(width));
@@ -98,7 +98,7 @@ fn untouched_elements(element: &DataType, rows: usize, width: i32) -> Result<(Ar
 }
 
 impl<'a> Elements<'a> {
-    /// None where they do not begin at a place for such a number.
+    /// `None` if the bytes are not aligned for the type.
     pub(super) fn of(element: &DataType, bytes: &'a mut [u8]) -> Option<Elements<'a>> {
         match element {
             DataType::Float64 => as_elements(bytes).map(Elements::F64),

@@ -1,5 +1,5 @@
 //! Sealed segments: Arrow IPC files, written once through a [`Region`](crate::region::Region),
-//! then mapped read-only and read without copies. This folder alone knows the bytes of a segment.
+//! then mapped read-only and read without copies. Only this folder knows the bytes of a segment.
 
 mod appender;
 mod bounds;

@@ -36,10 +36,10 @@ pub struct Segment {
     path: PathBuf,
 }
 
-/// The bytes of a segment. Invariant: while an array of them is held, their mapping is the one that the array lies in.
+/// The bytes of a segment. Invariant: while an array of them is in use, their mapping is the one that the array lies in.
 #[derive(Debug)]
 struct SegmentData {
-    /// Absent after it was given back, until the segment is read again.
+    /// `None` after it was released, until the segment is read again.
     mapped: Mutex<Option<Mapped>>,
     read: ReadMark,
 }
@@ -64,12 +64,12 @@ impl Releasable for SegmentData {
     }
 
     fn release(&self) -> bool {
-        // Whoever has the lock reads.
+        // The holder of the lock is reading.
         let Some(mut mapped) = self.mapped.try_lock() else { return false };
         let Some(Mapped { mapping, bytes, decoded }) = mapped.take() else { return true };
         drop(bytes);
         decoded.clear();
-        // A mark of damage stays for who asks about it.
+        // A mapping that is marked as damaged stays, for readers that check the mark.
         let idle = Arc::strong_count(&mapping) == 1 && !mapping.damaged();
         if !idle {
             *mapped = Some(Mapped { bytes: mapping.whole(), mapping, decoded });
@@ -115,7 +115,7 @@ impl Segment {
         MAPPINGS.add(Arc::downgrade(&data), 1);
     }
 
-    /// The bytes, mapped again where the mapping was given back.
+    /// The bytes; a released mapping is mapped again.
     fn mapped(&self) -> Result<Mapped> {
         self.data.read.set();
         let mut slot = self.data.mapped.lock();
@@ -123,7 +123,7 @@ impl Segment {
             return Ok(mapped.clone());
         }
         let mapped = Mapped::open(&self.path, self.size_bytes)?;
-        // Nobody reads the mapping before, and what the file has now has not been verified.
+        // No reader uses the new mapping yet, and the current bytes of the file have not been verified.
         self.checksums.forget();
         *slot = Some(mapped.clone());
         drop(slot);
@@ -131,7 +131,7 @@ impl Segment {
         Ok(mapped)
     }
 
-    /// Gives the mapping back unless somebody reads it; whether it did. The next to read maps the file again.
+    /// Releases the mapping unless it is in use; returns whether it did. The next reader maps the file again.
     pub fn release_mapping(&self) -> bool {
         self.data.release()
     }
@@ -171,7 +171,7 @@ impl Segment {
         &self.statistics
     }
 
-    /// Where the bytes lie now, and for as long as it is held.
+    /// The current mapping of the bytes. It stays while the result is held.
     pub fn mapping(&self) -> Result<Arc<Mapping>> {
         Ok(self.mapped()?.mapping)
     }
@@ -182,7 +182,7 @@ impl Segment {
         let mapped = self.mapped()?;
         let batch = self.verified_batch(&mapped, index, projection);
         if batch.is_err() || mapped.mapping.damaged() {
-            // What was cut off reads as zeros and so looks like any damage: say what it is.
+            // Bytes that were cut off read as zeros and look like any damage, so the length is reported first.
             self.check_length()?;
         }
         batch
@@ -194,7 +194,7 @@ impl Segment {
         Ok(batch)
     }
 
-    /// The bytes that `rows` rows of a column lie in, of all its buffers; an even share of the batch.
+    /// The bytes that `rows` rows of a column take in all its buffers; an even share of the batch.
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
         let Ok(decoded) = self.mapped().and_then(|mapped| self.decode(&mapped, batch)) else { return 0 };
         let total = buffer_bytes(&decoded.column(column).to_data());
@@ -211,13 +211,13 @@ impl Segment {
         Ok(RecordBatch::try_new_with_options(slice.schema(), arrays, &options)?)
     }
 
-    /// An error when the file was cut short while it was being read.
+    /// An error if the file was cut short while it was being read.
     pub fn check_intact(&self) -> Result<()> {
         let damaged = self.data.mapped.lock().as_ref().is_some_and(|mapped| mapped.mapping.damaged());
         if damaged { Err(self.cut_short()) } else { Ok(()) }
     }
 
-    /// The same, also before anybody has touched what is missing. A file that was removed is whole
+    /// The same, even before a read has touched what is missing. A file that was removed is complete
     /// as long as it is mapped.
     pub fn check_length(&self) -> Result<()> {
         self.check_intact()?;
@@ -235,7 +235,7 @@ impl Segment {
         mapped.decoded.get(index, || {
             let block = &self.layout.blocks[index];
             let (message, body) = block_ranges(block);
-            // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
+            // It was verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
             self.checksums.verify_again(&self.path, &mapped.bytes, message.start as u64)?;
             let decoder = self.decoder();
             // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
@@ -253,13 +253,13 @@ impl Segment {
         FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true)
     }
 
-    /// Holds every value against its type, whatever the checksums say: they find damage, and no malice.
+    /// Checks that every value is valid for its type, because checksums find damage and no malice.
     pub fn validate(&self) -> Result<()> {
         let mapped = self.mapped()?;
         for block in &self.layout.blocks {
             let (message, body) = block_ranges(block);
             let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
-            // Arrow panics where a buffer lies outside of its batch.
+            // Arrow panics if a buffer lies outside of its batch.
             let read = catch_unwind(AssertUnwindSafe(|| self.decoder().read_record_batch(block, &bytes)));
             let what = match read {
                 Ok(Ok(Some(_))) => continue,
@@ -278,7 +278,7 @@ impl Segment {
         let validity = data.nulls().map(|nulls| nulls.buffer());
         for buffer in data.buffers().iter().chain(validity).filter(|buffer| !buffer.is_empty()) {
             let at = buffer.as_ptr() as usize;
-            // Arrow makes empty offset buffers of its own; nothing of ours lies outside the mapping.
+            // Arrow makes its own empty offset buffers; all buffers of a segment lie in the mapping.
             if (base..end).contains(&at) {
                 self.checksums.verify_at(&self.path, bytes, (at - base) as u64)?;
             }

@@ -1,4 +1,4 @@
-//! What is known of a segment once it is sealed: enough to open it and to find every flipped bit.
+//! The record of a sealed segment: enough to open it and to find every flipped bit.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl SidePaths {
     }
 }
 
-/// Gives a sealed segment and what lies beside it second names; copies where the file system has no
+/// Hard-links a sealed segment and its side files; copies them if the file system has no
 /// hard links. The names are durable once their directory is.
 pub(crate) fn link_segment_files(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
     for (from, to) in segment_pairs(from, to) {
@@ -54,7 +54,7 @@ pub(crate) fn link_segment_files(from: &Path, to: &Path, poison: &PoisonFlag) ->
     Ok(())
 }
 
-/// The files of a segment at two places, the rows last: only with them it is there.
+/// The files of a segment at two paths, the rows last: a segment exists once its rows do.
 pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
     let (sides, named) = (SidePaths::of(from), SidePaths::of(to));
     let all = sides.all().into_iter().zip(named.all()).chain([(from, to)]);
@@ -63,19 +63,19 @@ pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
 
 fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
     let mut source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
-    // Never over a file that is there: its name would be somebody else's.
+    // It never overwrites an existing file, whose name belongs to another segment.
     let mut target = File::create_new(to).map_err(|error| StoreError::io("create", to, error))?;
     std::io::copy(&mut source, &mut target).map_err(|error| StoreError::io("write", to, error))?;
     files::sync(&target, to, poison)
 }
 
-/// Removes a segment and what lies beside it; what is not there is no error.
+/// Removes a segment and its side files; a missing file is no error.
 pub(crate) fn remove_segment_files(segment: &Path) {
     for path in SidePaths::of(segment).all().into_iter().chain([segment]) {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            // Not lost: the next open for writing removes what the catalog does not name.
+            // The file is not lost: the next open for writing removes what the catalog does not name.
             tracing::warn!(path = %path.display(), %error, "could not remove a file of a dropped segment");
         }
     }

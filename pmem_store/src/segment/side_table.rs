@@ -1,4 +1,4 @@
-//! The small Arrow tables that lie beside a segment: checksums and statistics.
+//! The small Arrow tables beside a segment: checksums and statistics.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -33,8 +33,8 @@ pub fn read_table(path: &Path, expected: u64) -> Result<RecordBatch> {
     let bytes = fs::read(path).map_err(|error| StoreError::io("read", path, error))?;
     let found = xxh3(&bytes);
     if found != expected {
-        let what = format!("checksum of the file is {found:016x}, expected {expected:016x}");
-        return Err(StoreError::damaged(path, 0, what));
+        let message = format!("checksum of the file is {found:016x}, expected {expected:016x}");
+        return Err(StoreError::damaged(path, 0, message));
     }
     let reader = FileReader::try_new(std::io::Cursor::new(bytes), None)?;
     let schema = reader.schema();

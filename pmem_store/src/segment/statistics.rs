@@ -1,6 +1,6 @@
 //! Zone statistics: per zone and column min, max, null count and NaN; per column a distinct count.
 //!
-//! Beside the segment as two Arrow tables: one row per zone, one struct column per segment column;
+//! They lie beside the segment in two Arrow tables: one row per zone, one struct column per segment column;
 //! and one row per column with its sketch. A missing statistic means "cannot prune", never "prune".
 
 use std::cmp::Ordering;
@@ -33,21 +33,21 @@ pub struct ZoneColumn {
     pub has_nan: BooleanArray,
 }
 
-/// What is known of a column over the whole segment besides its zones.
+/// The statistics of a column over the whole segment.
 #[derive(Debug, Clone)]
 pub struct ColumnSummary {
     pub null_count: u64,
     pub distinct: Option<DistinctSketch>,
 }
 
-/// What the zones of a column say of its least, or its greatest, value in the segment.
+/// The least, or greatest, value of a column in the segment, as its zones show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extreme {
-    /// There is no value.
+    /// The segment has no value.
     Absent,
     /// A zone that has values has no bound.
     Unknown,
-    /// The bound of this zone, and whether some row has just that value.
+    /// The bound of this zone, and whether some row has exactly that value.
     Zone { zone: usize, is_exact: bool },
 }
 
@@ -56,8 +56,8 @@ pub struct ZoneStatistics {
     row_counts: UInt64Array,
     columns: Vec<ZoneColumn>,
     summaries: Vec<ColumnSummary>,
-    /// Of each column the least and the greatest value, found when somebody first asks: a segment never changes, and a table
-    /// of many is planned again after each commit.
+    /// The least and the greatest value of each column, found at the first request: a segment never changes, and a table
+    /// of many segments is planned again after each commit.
     extremes: Vec<OnceLock<[Extreme; 2]>>,
 }
 
@@ -173,7 +173,7 @@ impl ZoneColumn {
     }
 }
 
-/// The zone whose bound is less, or greater, as `wanted` says, than those of all others.
+/// The zone whose bound is less, or greater, as `wanted` says, than the bounds of all others.
 fn extreme(bounds: &ArrayRef, exact: &BooleanArray, wanted: Ordering, has_values: impl Fn(usize) -> bool) -> Extreme {
     let Ok(compare) = make_comparator(bounds, bounds, SortOptions::default()) else { return Extreme::Unknown };
     let has_bounds = bounds.data_type() != &DataType::Null;
@@ -187,7 +187,7 @@ fn extreme(bounds: &ArrayRef, exact: &BooleanArray, wanted: Ordering, has_values
         }
         found = match found {
             Extreme::Zone { zone: known, is_exact } => match compare(zone, known) {
-                // Either of them may have the value.
+                // Either zone may have the value.
                 Ordering::Equal => Extreme::Zone { zone: known, is_exact: is_exact || exact.value(zone) },
                 order if order == wanted => Extreme::Zone { zone, is_exact: exact.value(zone) },
                 _ => found,
@@ -198,7 +198,7 @@ fn extreme(bounds: &ArrayRef, exact: &BooleanArray, wanted: Ordering, has_values
     found
 }
 
-/// The type bounds are kept in; a column without an order has bounds of type Null.
+/// The type in which bounds are kept; a column without an order has bounds of type Null.
 fn bound_type(data_type: &DataType) -> DataType {
     if bounds::supports(data_type) { data_type.clone() } else { DataType::Null }
 }

@@ -25,7 +25,7 @@ use super::statistics::StatisticsBuilder;
 use crate::error::{Result, StoreError};
 use crate::region::{self, PoisonFlag, Region, RegionError, RegionKind};
 
-/// An open, unsealed segment. Dropped unsealed, it removes its file.
+/// An open, unsealed segment. If it is dropped unsealed, it removes its file.
 pub struct SegmentWriter {
     id: u64,
     path: PathBuf,
@@ -49,7 +49,7 @@ impl SegmentWriter {
         poison: &Arc<PoisonFlag>,
     ) -> Result<SegmentWriter> {
         let region = region::create(path, capacity_bytes, kind, Arc::clone(poison)).map_err(StoreError::from)?;
-        // On an error below the region goes with the writer, and its file with the region.
+        // On an error below, dropping the writer drops the region, which removes its file.
         let cursor = RegionCursor { region, position: 0, hole: None };
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
         let writer = FileWriter::try_new_with_options(cursor, &schema, options).map_err(write_error)?;
@@ -75,8 +75,8 @@ impl SegmentWriter {
         self.written_bytes() + bytes + footer_bound_bytes(self.schema_bytes, self.batch_count + 1) <= self.capacity_bytes
     }
 
-    /// Appends one batch, of which the bytes of `hole`, a buffer of one of its columns, are not read: `make` writes others
-    /// where they go. The column has no statistics of its values.
+    /// Appends one batch without reading the bytes of `hole`, a buffer of one of its columns: `make` writes other bytes
+    /// in their place. The column has no statistics of its values.
     pub(super) fn write_around(&mut self, batch: &RecordBatch, hole: &Buffer, make: &mut dyn FnMut(&mut [u8])) -> Result<()> {
         let set = |writer: &mut Option<FileWriter<RegionCursor>>, hole| {
             writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
@@ -109,13 +109,13 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Makes the segment and the tables beside it durable, all but their names in the directory.
+    /// Makes the segment and its side tables durable, all but their names in the directory.
     pub fn seal(mut self) -> Result<SealedSegment> {
         let Some(writer) = self.writer.take() else {
             return Err(StoreError::Poisoned("a write to this segment failed".into()));
         };
         let schema = writer.schema().clone();
-        // Writes the footer first.
+        // This writes the footer first.
         let cursor = writer.into_inner().map_err(write_error)?;
         let size_bytes = cursor.position;
         let checksums = {
@@ -136,7 +136,7 @@ impl SegmentWriter {
             columns_xxh3: write_table(&side.columns, &statistics.columns_batch(&schema)?, &self.poison)?,
             side_size_bytes: side.all().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
-        // Sealed: the files are the caller's now.
+        // The segment is sealed: the files belong to the caller now.
         self.path = PathBuf::new();
         Ok(sealed)
     }
@@ -156,7 +156,7 @@ fn footer_bound_bytes(schema_bytes: u64, batches: u64) -> u64 {
     schema_bytes + 4096 + batches * 64
 }
 
-/// What a schema takes as a message.
+/// The size of a schema as a message.
 fn schema_bytes(schema: &Schema) -> u64 {
     let mut dictionaries = DictionaryTracker::new(false);
     let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
@@ -169,15 +169,15 @@ pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
     schema_bytes + 4096 + bytes + footer_bound_bytes(schema_bytes, 1)
 }
 
-/// The region as a stream. Its errors travel through Arrow inside `io::Error`; [`write_error`] takes
-/// them out again.
+/// The region as a stream. Its errors pass through Arrow inside `io::Error`; [`write_error`] extracts
+/// them.
 struct RegionCursor {
     region: Box<dyn Region>,
     position: u64,
     hole: Option<PendingBuffer>,
 }
 
-/// A buffer that is not copied, and where in the region its place is, once it is known.
+/// A buffer that is not copied, and its offset in the region once that is known.
 struct PendingBuffer {
     address: usize,
     len: usize,
@@ -209,7 +209,7 @@ fn write_error(error: ArrowError) -> StoreError {
     }
 }
 
-/// An upper bound of what `batch` takes in a segment: slices count as what they show.
+/// An upper bound of the size of `batch` in a segment: slices count with the values they show.
 pub(super) fn bound_bytes(batch: &RecordBatch) -> u64 {
     let data: u64 = batch.columns().iter().map(|column| array_bound_bytes(&column.to_data())).sum();
     data + 4096
@@ -222,7 +222,7 @@ fn array_bound_bytes(data: &ArrayData) -> u64 {
         Utf8View | BinaryView => view_bound_bytes(data),
         List(_) | Map(..) => (rows + 1) * size_of::<i32>(),
         LargeList(_) => (rows + 1) * size_of::<i64>(),
-        // Whole buffers where the part shown is not known.
+        // If the shown part is unknown, whole buffers count.
         _ if data.child_data().is_empty() => data.get_slice_memory_size().unwrap_or_else(|_| data.buffers().iter().map(Buffer::len).sum()),
         _ => 0,
     };
@@ -247,12 +247,12 @@ fn covered_child<O: OffsetSizeTrait>(data: &ArrayData, child: &ArrayData) -> Arr
     }
 }
 
-/// `compact` writes the data buffers a view array holds, unless they are much more than it shows.
+/// `compact` writes the data buffers that a view array has, unless they are much more than it shows.
 fn view_bound_bytes(data: &ArrayData) -> usize {
     let views = &data.buffers()[0].typed_data::<u128>()[data.offset()..data.offset() + data.len()];
     let lengths = views.iter().map(|view| *view as u32 as usize);
     let used: usize = lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN as usize).sum();
-    let held: usize = data.buffers()[1..].iter().map(Buffer::len).sum();
+    let buffer_bytes: usize = data.buffers()[1..].iter().map(Buffer::len).sum();
     // Text that many views share is written once for each of them.
-    std::mem::size_of_val(views) + used.max(held.min(held_bytes_max(used)))
+    std::mem::size_of_val(views) + used.max(buffer_bytes.min(held_bytes_max(used)))
 }

@@ -1,11 +1,11 @@
-//! Files that the last version does not name, and who may still read them.
+//! Tracks files that the last version does not name, and the versions that readers still pin.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
 
-/// Unlinks nothing itself: it says which files may go.
+/// It unlinks nothing itself: it returns the files that may be unlinked.
 #[derive(Debug, Default)]
 pub struct FileGc {
     inner: Mutex<GcState>,
@@ -15,7 +15,7 @@ pub struct FileGc {
 struct GcState {
     /// Live versions and how many pins hold each.
     live: BTreeMap<u64, usize>,
-    /// (first version without them, their files)
+    /// (first version without the files, the files)
     unlinks: Vec<(u64, Vec<PathBuf>)>,
 }
 

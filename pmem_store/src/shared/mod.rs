@@ -1,7 +1,7 @@
-//! What all readers and writers of one open store share.
+//! The state that all readers and writers of one open store share.
 //!
-//! - `file_gc`: which files are still needed by a reader; `pins`: what readers and transactions hold
-//! - `segment_cache`: the mappings of segments; `moves`: where rows went when segments were replaced
+//! - `file_gc`: which files a reader still needs; `pins`: the pins of readers and transactions
+//! - `segment_cache`: the mappings of segments; `moves`: where rows moved when segments were replaced
 //!
 //! **Invariant:** while a [`Pin`] of version v is alive, no file that version v names is removed. So
 //! neither DROP nor compaction disturbs a reader.
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub logs: Arc<OpenLogs>,
     pub moves: Moves,
     poison: Arc<PoisonFlag>,
-    /// Released with the last reader or appender, which may outlive the store.
+    /// The last reader or appender releases it, which may outlive the store.
     _lock: StoreLock,
 }
 
@@ -54,12 +54,12 @@ impl Shared {
         self.gc.defer_unlink(version, segments.chain(logs).collect());
     }
 
-    /// The versions that somebody reads, or has begun a transaction with: one may be given a name yet.
+    /// The versions that are being read, or that an open transaction began with: each may still get a name.
     pub fn live_versions(&self) -> Vec<u64> {
         self.gc.live_versions()
     }
 
-    /// Removes the files of segments nobody can read any more; none of a store that something has failed for.
+    /// Removes the files of segments that nobody can read any more; none if the store is poisoned.
     pub fn collect_files(&self) {
         if self.poison.is_set() {
             return;
@@ -68,8 +68,8 @@ impl Shared {
         if files.is_empty() {
             return;
         }
-        let gone: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-        self.segments.forget_files(&gone);
+        let removed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+        self.segments.forget_files(&removed);
         for path in &files {
             if path.extension().is_some_and(|extension| extension == "log") {
                 files::remove(path);
@@ -77,13 +77,13 @@ impl Shared {
                 remove_segment_files(path);
             }
             if let Some(dir) = path.parent() {
-                // Succeeds with the last segment of a dropped table, fails harmlessly before.
+                // It succeeds after the last segment of a dropped table and fails harmlessly before.
                 let _ = std::fs::remove_dir(dir);
             }
         }
     }
 
-    /// Lets go of a mapping that was never part of the store.
+    /// Drops the mapping of a segment that was never part of the store.
     pub fn forget(&self, table: TableId, segment: u64) {
         self.segments.forget(table, segment);
     }

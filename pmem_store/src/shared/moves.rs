@@ -1,8 +1,8 @@
 //! Where rows moved when compaction replaced their segments, for transactions that found them before.
 //!
-//! A transaction names rows by segment and place. A compaction that commits before it would make
-//! those places mean nothing, and whoever changes a busy table would lose to the compaction again
-//! and again; with this both come to their end.
+//! A transaction names rows by segment and position. A compaction that commits before it would invalidate
+//! those positions, and a transaction on a busy table would lose to the compaction again
+//! and again. With this both of them commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::deletions::Deletions;
 use crate::names::TableId;
 use crate::segment::SealedSegment;
 
-/// So many rows are followed, with four bytes for each, while only readers are as old.
+/// The limit of remembered rows, with four bytes for each, that only readers are old enough to need.
 const ROWS_MAX: usize = 32 << 20;
-/// So many, 256 MiB that no query counts, while a transaction is open that may need to know. One that began before the
-/// replacement of still more meets a conflict.
+/// The limit while an open transaction may need them: 256 MiB that no query counts. A transaction that began before the
+/// replacement of more rows gets a conflict.
 const ROWS_NEEDED_MAX: usize = 64 << 20;
 
-/// Segments that hold the rows of others, in new places.
+/// A commit that put the rows of some segments into new ones.
 #[derive(Debug, Clone)]
 pub struct Replacement {
     pub table: TableId,
@@ -29,17 +29,17 @@ pub struct Replacement {
     pub sorted: bool,
 }
 
-/// A segment that is replaced, and where its rows went, so that rows deleted meanwhile stay deleted.
+/// A segment that is replaced, and where its rows moved, so that rows deleted meanwhile stay deleted.
 #[derive(Debug, Clone)]
 pub struct ReplacedSegment {
     pub segment: u64,
     /// Its deleted rows when it was read.
     pub deletions: Option<Arc<Deletions>>,
-    /// For each row: its place in the added segments put one after the other; `u32::MAX` for one that was deleted.
+    /// For each row its position in the concatenated new segments; `u32::MAX` for a deleted one.
     pub row_mapping: Vec<u32>,
 }
 
-/// What a table had when it was to be cleared: segments, and rows of logs.
+/// The rows that a table had when it was to be cleared: segments, and numbers of rows of logs.
 #[derive(Debug, Default, Clone)]
 pub struct ClearedRows {
     pub segments: BTreeSet<u64>,
@@ -48,8 +48,8 @@ pub struct ClearedRows {
 
 #[derive(Debug, Default)]
 pub struct Moves {
-    known: Mutex<Vec<Move>>,
-    /// The versions that open transactions began with, and how many with each.
+    moves: Mutex<Vec<Move>>,
+    /// The versions that open transactions began with, and the number of transactions for each.
     bases: Mutex<BTreeMap<u64, usize>>,
 }
 
@@ -61,7 +61,7 @@ struct Move {
 }
 
 impl Moves {
-    /// A transaction has begun with `version`: what it may need is kept longer.
+    /// A transaction has begun with `version`: moves that it may need are kept longer.
     pub fn pin_base(&self, version: u64) {
         *self.bases.lock().entry(version).or_insert(0) += 1;
     }
@@ -76,28 +76,28 @@ impl Moves {
         }
     }
 
-    /// The commit that became `version` replaced these. To be called before anybody else can commit.
+    /// Remembers what the commit of `version` replaced. It must be called before the next commit.
     pub fn keep(&self, version: u64, replacements: Vec<Arc<Replacement>>) {
-        let mut known = self.known.lock();
+        let mut moves = self.moves.lock();
         for replacement in replacements {
             let rows = replacement.removed.iter().map(|old| old.row_mapping.len()).sum();
-            known.push(Move { version, rows, replacement });
+            moves.push(Move { version, rows, replacement });
         }
         let oldest_base = self.bases.lock().keys().next().copied().unwrap_or(u64::MAX);
-        forget_most(&mut known, oldest_base, ROWS_MAX, ROWS_NEEDED_MAX);
+        forget_most(&mut moves, oldest_base, ROWS_MAX, ROWS_NEEDED_MAX);
     }
 
-    /// Nobody reads a version before `oldest` any more.
+    /// Forgets the moves that only versions before `oldest` need.
     pub fn forget_before(&self, oldest: u64) {
-        self.known.lock().retain(|one| one.version > oldest);
+        self.moves.lock().retain(|one| one.version > oldest);
     }
 
-    /// The rows that were known, and the segments that have no others and came in their place.
+    /// `rows`, and in addition the segments that replaced them and have no other rows.
     pub fn followed(&self, table: TableId, rows: &ClearedRows) -> ClearedRows {
         let mut followed = rows.clone();
-        for one in self.known.lock().iter().filter(|one| one.replacement.table == table) {
+        for one in self.moves.lock().iter().filter(|one| one.replacement.table == table) {
             let Replacement { removed, added, .. } = one.replacement.as_ref();
-            // A log that was sealed may have grown before.
+            // A log may have grown before it was sealed.
             let is_known = |old: &ReplacedSegment| match followed.logs.get(&old.segment) {
                 Some(rows) => old.row_mapping.len() as u64 <= *rows,
                 None => followed.segments.contains(&old.segment),
@@ -109,20 +109,20 @@ impl Moves {
         followed
     }
 
-    /// The replacement that took the segment away, and which of those it removed it is.
+    /// The replacement that removed the segment, and the segment's index in it.
     pub fn find(&self, table: TableId, segment: u64) -> Option<(Arc<Replacement>, usize)> {
-        self.known.lock().iter().filter(|one| one.replacement.table == table).find_map(|one| {
+        self.moves.lock().iter().filter(|one| one.replacement.table == table).find_map(|one| {
             let at = one.replacement.removed.iter().position(|old| old.segment == segment)?;
             Some((Arc::clone(&one.replacement), at))
         })
     }
 }
 
-/// Oldest first: down to `rows_max` rows those that no transaction needs, which began before `oldest_base` was
-/// made; and all that are more than `rows_needed_max`.
-fn forget_most(known: &mut Vec<Move>, oldest_base: u64, rows_max: usize, rows_needed_max: usize) {
-    let mut rows: usize = known.iter().map(|one| one.rows).sum();
-    known.retain(|one| {
+/// Forgets moves, oldest first: those of versions up to `oldest_base`, which no transaction needs, down to
+/// `rows_max` rows; and all beyond `rows_needed_max`.
+fn forget_most(moves: &mut Vec<Move>, oldest_base: u64, rows_max: usize, rows_needed_max: usize) {
+    let mut rows: usize = moves.iter().map(|one| one.rows).sum();
+    moves.retain(|one| {
         let is_needed = one.version > oldest_base;
         let goes = rows > if is_needed { rows_needed_max } else { rows_max };
         rows -= if goes { one.rows } else { 0 };
@@ -140,9 +140,9 @@ mod tests {
     }
 
     fn left(oldest_base: u64, rows_max: usize, rows_needed_max: usize) -> Vec<u64> {
-        let mut known = moves_since(1..=5);
-        forget_most(&mut known, oldest_base, rows_max, rows_needed_max);
-        known.iter().map(|one| one.version).collect()
+        let mut moves = moves_since(1..=5);
+        forget_most(&mut moves, oldest_base, rows_max, rows_needed_max);
+        moves.iter().map(|one| one.version).collect()
     }
 
     #[test]

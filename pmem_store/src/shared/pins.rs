@@ -1,10 +1,10 @@
-//! What readers and open transactions hold, so that what they may still need stays.
+//! The pins of readers and open transactions, which keep what they may still need.
 
 use std::sync::Arc;
 
 use super::Shared;
 
-/// Keeps a version's files in place.
+/// Keeps the files of a version.
 #[derive(Debug)]
 pub(crate) struct Pin {
     pub version: u64,
@@ -28,7 +28,7 @@ impl Drop for Pin {
     }
 }
 
-/// Held by an open transaction: where rows went since it began stays known.
+/// An open transaction holds it, so that the moves of rows since its begin are remembered.
 #[derive(Debug)]
 pub(crate) struct TransactionPin {
     version: u64,

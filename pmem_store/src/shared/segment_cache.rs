@@ -31,13 +31,13 @@ impl SegmentCache {
         Arc::clone(handle)
     }
 
-    /// Lets go of a mapping that was never part of the store.
+    /// Drops the mapping of a segment that was never part of the store.
     pub fn forget(&self, table: TableId, segment: u64) {
         let handle = self.handles.lock().remove(&(table, segment));
         drop(handle);
     }
 
-    /// Lets go of the mappings of files that are about to be removed.
+    /// Drops the mappings of files that are about to be removed.
     pub fn forget_files(&self, files: &HashSet<&Path>) {
         self.handles.lock().retain(|_, handle| !files.contains(handle.path()));
     }

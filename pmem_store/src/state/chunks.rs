@@ -1,18 +1,18 @@
-//! A sorted sequence in chunks that copies of it share.
+//! A sorted sequence in chunks; copies of it share the chunks.
 //!
-//! A commit changes a few tables of a catalog of many: a copy costs a pointer for each chunk, a change
-//! one chunk, and what differs between two copies lies in the chunks they do not share.
+//! A commit changes a few tables of a catalog of many: a copy costs one pointer per chunk, a change
+//! one chunk, and two copies differ only in the chunks that they do not share.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A chunk of more is cut into two.
+/// A larger chunk is split into two.
 const CHUNK_MAX: usize = 256;
 
 #[derive(Debug)]
 pub struct Chunks<T> {
-    /// None of them is empty.
+    /// No chunk is empty.
     chunks: Arc<Vec<Arc<Vec<T>>>>,
 }
 
@@ -28,9 +28,9 @@ impl<T> Default for Chunks<T> {
     }
 }
 
-/// `order` says everywhere how an element compares with the one that is meant.
+/// `order` always compares an element with the searched one.
 impl<T: Clone> Chunks<T> {
-    /// `sorted`: ascending, without equals.
+    /// `sorted` is ascending, without equal elements.
     pub fn of(sorted: &[T]) -> Chunks<T> {
         Chunks { chunks: Arc::new(sorted.chunks(CHUNK_MAX / 2).map(|chunk| Arc::new(chunk.to_vec())).collect()) }
     }
@@ -44,7 +44,7 @@ impl<T: Clone> Chunks<T> {
         chunk.binary_search_by(order).ok().map(|at| &chunk[at])
     }
 
-    /// In the place of its equal, if there is one.
+    /// Inserts an element, or replaces its equal.
     pub fn put(&mut self, new: T, order: impl Fn(&T) -> Ordering) {
         let at = self.chunk_of(&order).min(self.chunks.len().saturating_sub(1));
         let chunks = Arc::make_mut(&mut self.chunks);
@@ -68,24 +68,24 @@ impl<T: Clone> Chunks<T> {
         let place = self.chunks.get(at)?.binary_search_by(order).ok()?;
         let chunks = Arc::make_mut(&mut self.chunks);
         let chunk = Arc::make_mut(&mut chunks[at]);
-        let gone = chunk.remove(place);
+        let removed = chunk.remove(place);
         if chunk.is_empty() {
             chunks.remove(at);
         }
-        Some(gone)
+        Some(removed)
     }
 
-    /// The first one that may hold what is meant; their number if none does.
+    /// The index of the first chunk that may hold the searched element; the number of chunks if none does.
     fn chunk_of(&self, order: impl Fn(&T) -> Ordering) -> usize {
         self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| order(last) == Ordering::Less))
     }
 
-    /// Whether the one is an unchanged copy of the other.
+    /// Whether one is an unchanged copy of the other.
     pub fn is_copy_of(&self, other: &Chunks<T>) -> bool {
         Arc::ptr_eq(&self.chunks, &other.chunks)
     }
 
-    /// What lies in chunks that `other` does not share: all that differs from it, and some neighbours.
+    /// The elements of chunks that `other` does not share: all that differ from it, and some neighbours.
     pub fn not_shared_with(&self, other: &Chunks<T>) -> impl Iterator<Item = &T> {
         let (mine, others): (&[_], &[_]) = match self.is_copy_of(other) {
             true => (&[], &[]),
@@ -125,8 +125,8 @@ mod tests {
                 put(&mut chunks, (key, step));
                 map.insert(key, step);
             }
-            let asked = number % 3_001;
-            assert_eq!(chunks.get(|known| known.0.cmp(&asked)).map(|pair| pair.1), map.get(&asked).copied());
+            let wanted = number % 3_001;
+            assert_eq!(chunks.get(|known| known.0.cmp(&wanted)).map(|pair| pair.1), map.get(&wanted).copied());
         }
         assert!(chunks.iter().copied().eq(map.into_iter()));
         assert!(chunks.chunks.iter().all(|chunk| !chunk.is_empty() && chunk.len() <= CHUNK_MAX));

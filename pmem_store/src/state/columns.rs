@@ -1,8 +1,8 @@
-//! What the catalog knows of a table's columns beyond their type. It lies in the metadata of the
-//! declared schema's fields, under keys that nobody outside this file sees.
+//! What the catalog knows of a table's columns besides their type. It lies in the metadata of the
+//! declared schema's fields, under keys that only this file knows.
 //!
-//! Invariant: a column's id is its own for ever; a name can be given again, an id is not. So a
-//! segment written before a column was renamed, dropped or added is read rightly after.
+//! Invariant: a column's id is never reused, but its name may be. So a
+//! segment that was written before a column was renamed, dropped or added is read correctly afterwards.
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ pub struct ColumnInfo {
     pub id: u32,
     /// The expression of its DEFAULT, as SQL.
     pub default_sql: Option<String>,
-    /// What rows have that were written before the column was added, as text; NULL without it.
+    /// The value, as text, of rows that were written before the column was added; NULL if absent.
     pub initial: Option<String>,
 }
 
-/// The schema as it is stored.
+/// The schema in its stored form.
 pub(crate) fn with_columns(schema: &Schema, columns: &[ColumnInfo]) -> Schema {
     let fields = schema.fields().iter().zip(columns).map(|(field, column)| {
         let mut metadata = field.metadata().clone();
@@ -33,7 +33,7 @@ pub(crate) fn with_columns(schema: &Schema, columns: &[ColumnInfo]) -> Schema {
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }
 
-/// The declared schema and its columns from what is stored. Stores of before have no ids: there a
+/// The declared schema and its columns, from the stored form. Stores from before ids have none: there a
 /// column's id is its position.
 pub(crate) fn split_columns(stored: &Schema) -> (SchemaRef, Vec<ColumnInfo>) {
     let mut columns = Vec::with_capacity(stored.fields().len());

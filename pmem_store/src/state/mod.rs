@@ -1,6 +1,6 @@
 //! The catalog at one version, in memory: what snapshots read and transactions change.
 //!
-//! Invariant: a state that somebody else can see never changes. A commit makes the next one, which
+//! Invariant: a state that is shared never changes. A commit makes the next one, which
 //! shares with it all tables that did not change.
 
 mod chunks;
@@ -27,7 +27,7 @@ pub(crate) use tail::{PendingRows, TableLog};
 /// Namespace and name.
 pub(crate) type QualifiedName = (String, String);
 
-/// Cheap to clone: a change copies the map it changes, and of the tables a part.
+/// It is cheap to clone: a change copies the map that it changes, and a part of the tables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CatalogState {
     pub namespaces: Arc<BTreeSet<String>>,
@@ -37,7 +37,7 @@ pub(crate) struct CatalogState {
 }
 
 impl CatalogState {
-    /// Reads names and records; what a table is made of is read when it is asked for.
+    /// Reads names and records; the data of a table is read at its first use.
     pub fn load(database: &Arc<Database>, shared: &Arc<Shared>) -> Result<(CatalogState, u64)> {
         let reader = CatalogReader::begin(database)?;
         let version = reader.store()?.version;
@@ -61,12 +61,12 @@ impl CatalogState {
         self.table(namespace, name).ok_or_else(|| StoreError::no_table(namespace, name))
     }
 
-    /// The table with this id, whatever it is called by now.
+    /// The table with this id, whatever its name is now.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableState>> {
         self.tables.with_id(id)
     }
 
-    /// Puts the table in place as version `version` has changed it.
+    /// Replaces the table with its new form as of `version`.
     pub fn change_table(&mut self, mut record: TableRecord, data: TableData, version: u64) {
         record.changed_version = version;
         self.put_table(TableState::new(record, data));

@@ -24,7 +24,7 @@ pub(crate) struct TableState {
     stored: Option<StoredData>,
 }
 
-/// Where the data is read from.
+/// Where to read the data from.
 #[derive(Debug)]
 struct StoredData {
     version: u64,
@@ -41,24 +41,24 @@ impl StoredData {
     }
 }
 
-/// What a table is made of. Never changes.
+/// The content of a table. It never changes.
 #[derive(Debug, Clone)]
 pub struct TableData {
-    /// The declared schema, which the segments' physical schemas may differ from.
+    /// The declared schema; the physical schemas of the segments may differ from it.
     pub(crate) schema: SchemaRef,
     pub(crate) columns: Vec<ColumnInfo>,
-    /// By id, which is the order they were begun in.
+    /// By id, which is the order in which they were begun.
     pub(crate) segments: BTreeMap<u64, TableSegment>,
-    /// By id; the last one takes new rows, if it is not closed.
+    /// By id; the last one takes new rows, unless it is closed.
     pub(crate) logs: BTreeMap<u64, TableLog>,
-    /// Of a transaction that is not committed.
+    /// The rows of an uncommitted transaction.
     pub(crate) pending: Vec<PendingRows>,
-    /// Schemas it had while one version was made, as they are stored: rows were written by them. With that
-    /// version, so that those of an older one are known to be in the catalog.
+    /// Schemas that it had while one version was made, in their stored form: rows were written with them. The version tells
+    /// them from schemas of older versions, which are in the catalog already.
     pub(crate) earlier_schemas: BTreeMap<u32, (u64, Arc<Schema>)>,
 }
 
-/// A segment as one version of its table has it.
+/// A segment as one version of its table sees it.
 #[derive(Debug, Clone)]
 pub struct TableSegment {
     pub(crate) record: Arc<SegmentRecord>,
@@ -84,18 +84,18 @@ impl TableSegment {
         &self.handle
     }
 
-    /// The rows that this version does not have any more.
+    /// The rows that this version has deleted.
     pub fn deletions(&self) -> Option<&Arc<Deletions>> {
         self.deletions.as_ref()
     }
 
-    /// For each column of the table, its place in the segment; None for one that the segment was
-    /// written before. Absent where the segment has the columns as the table has them.
+    /// For each column of the table, its index in the segment; `None` if the segment was
+    /// written before the column was added. Absent if the segment has the columns of the table.
     pub fn columns(&self) -> Option<&Arc<[Option<usize>]>> {
         self.columns.as_ref()
     }
 
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted.
     pub fn row_count(&self) -> u64 {
         self.record.sealed.row_count - self.deletions.as_ref().map_or(0, |deletions| deletions.len())
     }
@@ -106,7 +106,7 @@ impl TableSegment {
 }
 
 impl TableData {
-    /// Of a segment, a log or pending rows.
+    /// The deleted rows of a segment, a log or pending rows.
     pub(crate) fn deletions_of(&self, id: u64) -> Option<&Arc<Deletions>> {
         if let Some(segment) = self.segments.get(&id) {
             return segment.deletions.as_ref();
@@ -152,14 +152,14 @@ impl TableState {
         TableState { record, data: OnceLock::new(), stored: Some(stored) }
     }
 
-    /// What it is made of, if that was read already.
+    /// The content, if it was read already.
     pub fn loaded(&self) -> Option<&Arc<TableData>> {
         self.data.get()
     }
 
-    /// What it is made of, read on first use. Right also after later commits: what they removed is
-    /// still in the catalog with the version that removed it. A commit that takes a table's history
-    /// away reads the table first.
+    /// The content, read on first use. It is right even after later commits: what they removed is
+    /// still in the catalog with the version that removed it. A commit that removes a table's history
+    /// reads the table first.
     pub fn data(&self) -> Result<Arc<TableData>> {
         if let Some(data) = self.data.get() {
             return Ok(Arc::clone(data));
@@ -173,7 +173,7 @@ impl TableState {
         Ok(Arc::clone(self.data.get_or_init(|| data)))
     }
 
-    /// The same, and what was read for it is not kept: for whoever looks at every table once.
+    /// The same, without keeping what was read: for a caller that looks at every table once.
     pub fn glance(&self) -> Result<Arc<TableData>> {
         match (self.data.get(), &self.stored) {
             (None, Some(stored)) => stored.read(&self.record),
@@ -182,8 +182,8 @@ impl TableState {
     }
 }
 
-/// The table of `record` as of `version`. `logs` are the table's from before `reader` was begun: one
-/// that was sealed in between is found as a segment, and not missed.
+/// Reads the table of `record` as of `version`. `logs` are the table's logs from before `reader` was begun: so a
+/// log that was sealed in between is found as a segment, and not missed.
 pub(crate) fn read_table(
     reader: &CatalogReader,
     record: &TableRecord,
@@ -209,7 +209,7 @@ pub(crate) fn read_table(
         let written = column_ids(segment.schema_version)?;
         let mut deletions = reader.deletions_at(record.id, segment.sealed.id, version)?.unwrap_or_default();
         let rows = segment.rows_at(version).ok_or(StoreError::BetweenVersions { version })?;
-        // Rows that came later are as if they were deleted.
+        // Rows that were added later are treated as deleted.
         deletions.hide(rows as u32..segment.sealed.row_count as u32);
         segments.insert(
             segment.sealed.id,
@@ -240,7 +240,7 @@ pub(crate) fn read_table(
     Ok(TableData { schema, columns, segments, logs: open, pending: Vec::new(), earlier_schemas: BTreeMap::new() })
 }
 
-/// Where a segment with the columns `written` has the table's columns; None if just there.
+/// The indices of the table's columns in a segment with the columns `written`; `None` if they are the same.
 pub(crate) fn column_places(columns: &[ColumnInfo], written: &[u32]) -> Option<Arc<[Option<usize>]>> {
     let places: Vec<Option<usize>> = columns.iter().map(|column| written.iter().position(|id| *id == column.id)).collect();
     let as_they_are = places.len() == written.len() && places.iter().enumerate().all(|(at, place)| *place == Some(at));

@@ -7,7 +7,7 @@ use super::chunks::Chunks;
 use super::table::TableState;
 use crate::catalog::TableId;
 
-/// Cheap to clone and to change, however many there are. Names and ids are unique.
+/// It is cheap to clone and to change, even with many tables. Names and ids are unique.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     by_name: Chunks<Arc<TableState>>,
@@ -22,7 +22,7 @@ impl Tables {
         Tables { by_name, by_id: Chunks::of(&tables) }
     }
 
-    /// By namespace and name.
+    /// In the order of namespace and name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<TableState>> {
         self.by_name.iter()
     }
@@ -35,7 +35,7 @@ impl Tables {
         self.by_id.get(|known| known.record.id.cmp(&id))
     }
 
-    /// In the place of the table with its id, if there is one, whatever that was called, and of the one
+    /// Inserts a table. It replaces the table with its id, if there is one, whatever its name was, and the table
     /// with its name.
     pub fn put(&mut self, table: Arc<TableState>) {
         let (id, namespace, name) = (table.record.id, &table.record.namespace, &table.record.name);
@@ -57,7 +57,7 @@ impl Tables {
         }
     }
 
-    /// Whether nothing was done to the one since it was a copy of the other.
+    /// Whether one is an unchanged copy of the other.
     pub fn is_copy_of(&self, other: &Tables) -> bool {
         self.by_id.is_copy_of(&other.by_id)
     }

@@ -1,4 +1,4 @@
-//! Rows of a table that are in no segment yet: in a log, or of a transaction that is not committed.
+//! Rows of a table that are in no segment yet: they are in a log, or belong to an uncommitted transaction.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::log::{LogView, TailLog};
 use crate::mapping::Mapping;
 
-/// A log as one version of its table has it.
+/// A log as one version of its table sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct TableLog {
     pub record: LogRecord,
@@ -21,16 +21,16 @@ pub(crate) struct TableLog {
     pub columns: Option<Arc<[Option<usize>]>>,
 }
 
-/// Rows a transaction has added, which go to a log when it commits.
+/// Rows that a transaction has added, which go to a log when it commits.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingRows {
-    /// As segments have it: rows are deleted by it.
+    /// Like the id of a segment: deletions refer to it.
     pub id: u64,
     pub rows: RecordBatch,
     pub deletions: Option<Arc<Deletions>>,
 }
 
-/// What a reader sees of either.
+/// What a reader sees of a log or of pending rows.
 #[derive(Debug, Clone)]
 pub struct Tail {
     id: u64,
@@ -77,7 +77,7 @@ impl Tail {
         self.deletions.as_ref()
     }
 
-    /// Deleted ones among them.
+    /// It includes deleted rows.
     pub fn stored_rows(&self) -> u64 {
         match &self.rows {
             TailRows::Log(view) => view.row_count(),
@@ -85,9 +85,9 @@ impl Tail {
         }
     }
 
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted.
     pub fn row_count(&self) -> u64 {
-        // A vector may know of rows that came after the view.
+        // A deletion vector may have rows that were added after the view.
         let stored = self.stored_rows();
         stored - self.deletions.as_ref().map_or(0, |deletions| deletions.count_in(0, stored as usize))
     }
@@ -114,7 +114,7 @@ impl Tail {
         }
     }
 
-    /// Holds every value against its type.
+    /// Checks that every value is valid for its type.
     pub(crate) fn validate(&self) -> Result<()> {
         match &self.rows {
             TailRows::Log(view) => view.validate(),
@@ -122,7 +122,7 @@ impl Tail {
         }
     }
 
-    /// Where buffers in place lie; None for rows that are in no file yet.
+    /// The mapping that the buffers lie in; `None` for rows that are in no file yet.
     pub fn mapping(&self) -> Option<&Arc<Mapping>> {
         match &self.rows {
             TailRows::Log(view) => Some(view.mapping()),
@@ -130,7 +130,7 @@ impl Tail {
         }
     }
 
-    /// An error when its file was cut short while it was being read.
+    /// An error if its file was cut short while it was being read.
     pub fn check_intact(&self) -> Result<()> {
         match &self.rows {
             TailRows::Log(view) => view.check_intact(),

@@ -1,4 +1,4 @@
-//! How users, roles and grants change: at once, in no version.
+//! Changes of users, roles and grants: they are effective at once and belong to no version.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use crate::access::Access;
 use crate::catalog::{CatalogReader, CatalogWriter};
 use crate::error::{Result, StoreError};
 
-/// How long the key is that tokens are signed with.
+/// The length of the key that signs tokens.
 const TOKEN_KEY_BYTES: usize = 32;
 
 impl Store {
-    /// As of now. Cheap: asked for by every statement of a user.
+    /// The current access. It is cheap, because every statement of a user calls it.
     pub fn access(&self) -> Arc<Access> {
         self.core.access()
     }
 
-    /// Changes users, roles and grants in one durable transaction; nobody commits meanwhile. Nothing is changed if
-    /// `change` fails.
+    /// Changes users, roles and grants in one durable transaction; commits wait meanwhile. If `change` fails, nothing
+    /// is changed.
     pub fn change_access<T, E: From<StoreError>>(&self, change: impl FnOnce(&mut Access) -> Result<T, E>) -> Result<T, E> {
         let core = &self.core;
         core.check_writable()?;
@@ -34,7 +34,7 @@ impl Store {
         Ok(done)
     }
 
-    /// The key that tokens are signed with: `fresh` from the first call on.
+    /// The key that signs tokens. The first call stores the key that `fresh` makes.
     pub fn token_key(&self, fresh: impl FnOnce() -> Result<[u8; TOKEN_KEY_BYTES]>) -> Result<[u8; TOKEN_KEY_BYTES]> {
         let core = &self.core;
         let known = || -> Result<Option<[u8; TOKEN_KEY_BYTES]>> {

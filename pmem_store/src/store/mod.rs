@@ -1,4 +1,4 @@
-//! An open store: a directory with a catalog, segments and a lock. Modules above this one add their own methods
+//! An open store: a directory with a catalog, segments and a lock. Modules above this one add methods
 //! to [`Store`]: transactions, versions, checks, backups.
 
 mod access;
@@ -32,7 +32,7 @@ impl Store {
         &self.core.path
     }
 
-    /// What a write to this store is made durable by.
+    /// How writes to this store become durable.
     pub fn mode(&self) -> Mode {
         self.core.mode
     }
@@ -41,22 +41,22 @@ impl Store {
         self.core.options.read_only
     }
 
-    /// What failed, if a write to the disk has: from then on nothing is written until the store is opened again.
+    /// What failed, if a write to the disk has: nothing is written then until the store is opened again.
     pub fn poisoned(&self) -> Option<String> {
         self.core.poison.reason().map(str::to_string)
     }
 
-    /// What it goes on without, a sentence each; see [`StoreOptions::accept_loss`].
+    /// The losses that it has accepted, a sentence for each; see [`StoreOptions::accept_loss`].
     pub fn given_up(&self) -> &[String] {
         &self.core.given_up
     }
 
-    /// The last committed version. Cheap: readers of one version share a snapshot.
+    /// The last committed version. It is cheap: readers of one version share a snapshot.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         Ok(self.core.snapshot())
     }
 
-    /// An id no table has or had: where the rows of a table to be created can be written first.
+    /// An id that no table has or had: the rows of a new table can be written under it before the table is created.
     pub fn new_table_id(&self) -> TableId {
         self.core.next_table.fetch_add(1, Ordering::Relaxed)
     }
@@ -73,7 +73,7 @@ impl Store {
         Ok(Appender::new(dir, schema, core.options.region, Arc::clone(&core.poison), next, locked))
     }
 
-    /// Makes durable what was appended with [`Durability::Async`](crate::Durability::Async) until now.
+    /// Makes durable everything that was appended with [`Durability::Async`](crate::Durability::Async) until now.
     pub fn flush(&self) -> Result<()> {
         self.core.check_writable()?;
         self.core.shared.logs.flush()

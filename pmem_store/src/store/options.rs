@@ -1,16 +1,16 @@
-//! How a store is opened.
+//! The options for opening a store.
 
 use crate::region::RegionKind;
 
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Only reads: shares the store with other readers.
+    /// Opens the store for reading only and shares it with other readers.
     pub read_only: bool,
-    /// Makes a store where there is none; the directory must be absent or empty.
+    /// Creates a store if there is none; the directory must be absent or empty.
     pub create: bool,
     pub region: RegionKind,
-    /// Goes on without what damage has taken from logs, or from the catalog's last versions; without this they are
-    /// errors for who reads, and nothing is written over them. Who only reads gives nothing up.
+    /// Accepts the loss of what is damaged in logs, or in the catalog's last versions. Without this, reading it is an
+    /// error, and nothing is written over it. A reader accepts no loss.
     pub accept_loss: bool,
     /// Tests only: runs although `PMEM_IS_PMEM_FORCE` is set, which loses acknowledged data.
     pub allow_forced_pmem: bool,

@@ -1,4 +1,4 @@
-//! What a store and its transactions share.
+//! The state that a store and its transactions share.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub(crate) struct StoreCore {
     pub next_table: AtomicU64,
     /// See [`StoreCore::lock_commits`].
     pub commits: Mutex<()>,
-    /// Held while logs become segments: two of one id would be written over each other.
+    /// Locked while logs become segments: two segments with one id would overwrite each other.
     pub sealing: Mutex<()>,
     pub publisher: Publisher,
-    /// Written while the commits are locked.
+    /// It is written while the commits are locked.
     pub access: RwLock<Arc<Access>>,
     pub dirty: DirtyMark,
-    /// What it was when it was closed before.
+    /// The record of the last close.
     pub closed: CloseRecord,
     pub given_up: Vec<String>,
 }
@@ -59,12 +59,12 @@ impl StoreCore {
         Arc::clone(&self.access.read())
     }
 
-    /// The commits are locked.
+    /// The caller has locked the commits.
     pub fn set_access(&self, access: Access) {
         *self.access.write() = Arc::new(access);
     }
 
-    /// Files may be left that nobody names, from here on.
+    /// From here on there may be files that nothing names.
     pub fn mark_dirty(&self) -> Result<()> {
         self.dirty.set(&self.poison)
     }
@@ -76,14 +76,14 @@ impl StoreCore {
         self.poison.check().map_err(StoreError::from)
     }
 
-    /// Held from the check for conflicts to the publish. What another commit left open stops this one too.
+    /// Held from the check for conflicts to the publish. If the outcome of an earlier commit is unknown, this returns an error.
     pub fn lock_commits(&self) -> Result<MutexGuard<'_, ()>> {
         let commits = self.commits.lock();
         self.poison.check()?;
         Ok(commits)
     }
 
-    /// On close, when all is durable.
+    /// Called on close, when everything is durable.
     fn note_end(&self) {
         if self.check_writable().is_err() {
             return;
@@ -92,8 +92,8 @@ impl StoreCore {
         let noted = version.map(|version| CloseRecord { version, logs: self.shared.logs.ends() });
         let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path, &self.poison) });
         if let Err(error) = written {
-            // What was noted before holds.
-            tracing::warn!(%error, "could not note how the store was closed");
+            // The earlier record is still true.
+            tracing::warn!(%error, "could not record how the store was closed");
         }
     }
 
@@ -116,8 +116,8 @@ impl Drop for StoreCore {
         }
         self.publisher.close();
         self.shared.collect_files();
-        // While a reader or an appender lives, so do its files: the mark stays for the next open. So it does where something
-        // failed, perhaps a commit that is in the file all the same: only who opens it anew sees what it names.
+        // While a reader or an appender lives, so do its files: the mark stays for the next open. It also stays if something
+        // failed, perhaps a commit that is in the file all the same: only the next open sees what the file names.
         let is_last = Arc::strong_count(&self.shared) == 1;
         if !self.options.read_only && is_last && !self.poison.is_set() {
             self.dirty.clear(&self.path, &self.database);

@@ -1,4 +1,4 @@
-//! ALTER TABLE on one state: what a table is changes, and where its old rows have their columns.
+//! ALTER TABLE on one state: it changes the definition of a table, and maps the columns of its old rows.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub fn alter_table(
         record.name = name.clone();
     }
     let old_key = key_columns(&record.cluster_key, &data);
-    // Rows that are being written by the old rules must not come in after this.
+    // Rows that are being written by the old definition must not be added after this.
     if alteration.redefines() {
         data.earlier_schemas.retain(|_, (made, _)| *made == version);
         let before = Arc::new(with_columns(&data.schema, &data.columns));
@@ -35,7 +35,7 @@ pub fn alter_table(
     if let Some((schema, columns)) = &alteration.schema {
         let before: Vec<u32> = data.columns.iter().map(|column| column.id).collect();
         data.columns = columns.clone();
-        // Tables of the first format have columns whose ids nobody counted.
+        // Tables of the first format have columns with ids that were not counted.
         record.next_column = before.iter().map(|id| id + 1).fold(record.next_column, u32::max);
         for column in data.columns.iter_mut().filter(|column| column.id == u32::MAX) {
             column.id = record.next_column;
@@ -46,7 +46,7 @@ pub fn alter_table(
     }
     if let Some(key) = &alteration.cluster_key {
         record.cluster_key = key.clone();
-        // What is ordered by (a, b) is ordered by (a); in any other order the rows are not.
+        // Rows ordered by (a, b) are ordered by (a); for any other key they are not.
         if key.is_empty() || !old_key.starts_with(&key_columns(key, &data)) {
             for segment in data.segments.values_mut() {
                 Arc::make_mut(&mut segment.record).sorted = false;
@@ -63,18 +63,18 @@ pub fn alter_table(
     Ok(())
 }
 
-/// A cluster key by what its columns are, whatever they are called.
+/// A cluster key with the ids of its columns, which do not change with their names.
 fn key_columns(key: &[ColumnOrder], data: &TableData) -> Vec<(Option<u32>, bool, bool)> {
     let id = |name: &str| data.schema.index_of(name).ok().and_then(|at| data.columns.get(at)).map(|column| column.id);
     key.iter().map(|order| (id(&order.column), order.descending, order.nulls_first)).collect()
 }
 
-/// The places of new columns in old segments, from the places of the columns `before`.
+/// The indices of the new columns in old segments, from the indices of the columns `before`.
 fn place_columns_again(data: &mut TableData, before: &[u32]) {
     let TableData { segments, logs, columns, .. } = data;
     let segments = segments.values_mut().map(|segment| &mut segment.columns);
     for places in segments.chain(logs.values_mut().map(|log| &mut log.columns)) {
-        // A place nobody asks for holds an id nobody has.
+        // An unused index gets an id that no column has.
         let written = match &places {
             None => before.to_vec(),
             Some(places) => {
@@ -85,7 +85,7 @@ fn place_columns_again(data: &mut TableData, before: &[u32]) {
                         written[*place] = *id;
                     }
                 }
-                // Not the same as the table's columns, whatever those are.
+                // The additional id makes it differ from the table's columns, whatever those are.
                 written.push(u32::MAX);
                 written
             }

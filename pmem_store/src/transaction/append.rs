@@ -1,4 +1,4 @@
-//! Few rows straight into the log of one table: a commit that changes nothing else.
+//! Appends few rows directly to the log of one table: a commit that changes nothing else.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::snapshot::TableSnapshot;
 use crate::state::{CatalogState, TableState};
 use crate::store::{Store, StoreCore};
 
-/// The option of a table that says how soon its small writes are durable.
+/// The table option that says how soon small writes are durable.
 const DURABILITY: &str = "durability";
 
-/// A table as it was known to who made rows for it.
+/// The table for which a caller has made rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableVersion {
     pub namespace: String,
     pub name: String,
     pub id: TableId,
-    /// Whatever the catalog says of the table came with this version, or before.
+    /// The table's catalog entry is from this version, or from an earlier one.
     pub changed_version: u64,
 }
 
@@ -39,28 +39,28 @@ impl From<&TableSnapshot> for TableVersion {
 }
 
 impl TableSnapshot {
-    /// How soon small writes are durable, as the table's options say.
+    /// How soon small writes are durable, according to the table's options.
     pub fn durability(&self) -> Durability {
         durability_of(self.record())
     }
 }
 
 impl Store {
-    /// Whether the last commit has the table as it was known.
+    /// Whether the last commit still has the table in this version.
     pub fn is_unchanged(&self, table: &TableVersion) -> bool {
         self.core.publisher.with_state(|state| table.find(state).is_some())
     }
 
-    /// Whether somebody commits just now, so that a commit would have to wait.
+    /// Whether a commit is in progress, so that another one would have to wait.
     pub fn is_committing(&self) -> bool {
         self.core.commits.is_locked()
     }
 
-    /// Commits rows of the table's physical schema without a transaction. None, and nothing is done, where
-    /// the catalog has to change for them, or has changed what is known of the table: a transaction is
-    /// then the way. `durability` stands before what the table says.
+    /// Commits rows of the table's physical schema without a transaction. Returns `None`, and does nothing, if
+    /// the catalog has to change for them, or has changed the table since: the caller then needs a
+    /// transaction. `durability` takes precedence over the table's option.
     ///
-    /// The rows are visible, and durable if they are to be, when [`Acknowledgement::wait`] returns.
+    /// The rows are visible, and durable if required, when [`Acknowledgement::wait`] returns.
     pub fn append_rows(&self, table: &TableVersion, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         core.check_writable()?;
@@ -70,15 +70,15 @@ impl Store {
         }
         let Some((log, mut record)) = table.prepare(&core.publisher.state(), rows)? else { return Ok(None) };
         let _commits = core.lock_commits()?;
-        // What the table is may have changed, and the log with it, while the rows were encoded.
+        // The table, and the log with it, may have changed while the rows were encoded.
         let current = core.publisher.state();
         let Some(known) = table.find(&current) else { return Ok(None) };
         let durability = durability.unwrap_or_else(|| durability_of(&known.record));
         append_record(core, &log, &mut record, durability)
     }
 
-    /// As [`Store::append_rows`] with [`Durability::Async`], for rows that can be visible without waiting for
-    /// anybody; the version they made. None, and nothing is done, for all others.
+    /// As [`Store::append_rows`] with [`Durability::Async`], for rows that can be visible without waiting.
+    /// Returns their version; `None`, and nothing is done, for all other rows.
     pub fn append_at_once(&self, table: &TableVersion, rows: &RecordBatch) -> Result<Option<u64>> {
         let core = &self.core;
         core.check_writable()?;
@@ -90,8 +90,8 @@ impl Store {
         Ok(staged.then_some(version))
     }
 
-    /// Rows that need not be durable become a record together with others. None, and nothing is done, where
-    /// they have to be one by themselves.
+    /// Rows that need not be durable share a record with others. Returns `None`, and does nothing, if they
+    /// need their own record.
     fn stage_rows(&self, table: &TableVersion, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         if durability == Some(Durability::Sync) {
@@ -111,12 +111,12 @@ impl Store {
     }
 }
 
-/// Gives the log rows as commit `version`, to be durable soon. False, and nothing is done, where they have to
-/// be a record of their own. The commits are locked, and the log is the open one of its table.
+/// Gives the rows to the log as commit `version`, to be durable soon. Returns false, and does nothing, if they need
+/// their own record. The commits are locked, and the log is the open one of its table.
 fn stage(core: &StoreCore, log: &Arc<TailLog>, rows: &RecordBatch, version: u64) -> Result<bool> {
     let Some(is_first) = log.stage(rows, version)? else { return Ok(false) };
     if is_first {
-        // Before anybody can see the rows, as in `append_record`. The others wait for the same flush.
+        // This comes before the rows are visible, as in `append_record`. All of them wait for the same flush.
         OpenLogs::flush_soon(&core.shared.logs, log);
     }
     core.publisher.begin(version, true);
@@ -124,12 +124,12 @@ fn stage(core: &StoreCore, log: &Arc<TailLog>, rows: &RecordBatch, version: u64)
 }
 
 impl TableVersion {
-    /// A change of whatever the catalog says of the table, also of its name, has given it another version.
+    /// Every change of the table's catalog entry, even of its name, has given it another version.
     fn find<'a>(&self, state: &'a CatalogState) -> Option<&'a Arc<TableState>> {
         state.table_by_id(self.id).filter(|found| found.record.changed_version == self.changed_version)
     }
 
-    /// The log that takes rows of the table as it was known; None also if nobody has looked for it yet.
+    /// The log that takes rows of this version of the table; `None` also if the table was not loaded yet.
     fn open_log(&self, state: &CatalogState) -> Option<Arc<TailLog>> {
         let table = self.find(state)?;
         let last = table.loaded()?.logs.values().next_back()?;
@@ -152,7 +152,7 @@ pub(super) fn durability_of(record: &TableRecord) -> Durability {
     }
 }
 
-/// Appends the record as a version of its own; None where the log has no room. The commits are locked, and
+/// Appends the record as its own version; `None` if the log has no room. The commits are locked, and
 /// the log is the open one of its table.
 pub(super) fn append_record(
     core: &Arc<StoreCore>,
@@ -168,14 +168,14 @@ pub(super) fn append_record(
     };
     let is_async = durability == Durability::Async;
     if is_async {
-        // Before anybody can see the rows: a commit of the catalog that builds on them flushes them first.
+        // This comes before the rows are visible: a commit of the catalog that builds on them flushes them first.
         OpenLogs::flush_soon(&core.shared.logs, log);
     }
     core.publisher.begin(version, is_async);
     Ok(Some(Acknowledgement::new(core, log, version, (!is_async).then_some(appended.end_offset))))
 }
 
-/// A commit that was appended. Dropped, it is waited for all the same: later versions become visible
+/// A commit that was appended. Dropping it waits for it as well, because later versions become visible
 /// after it.
 #[must_use]
 #[derive(Debug)]
@@ -183,7 +183,7 @@ pub struct Acknowledgement {
     core: Arc<StoreCore>,
     log: Arc<TailLog>,
     version: u64,
-    /// Of the log, if the rows are to be durable.
+    /// The end of the record in the log, if the rows are to be durable.
     end_offset: Option<u64>,
     is_waited_for: bool,
 }
@@ -194,8 +194,8 @@ impl Acknowledgement {
         Acknowledgement { core, log, version, end_offset, is_waited_for: false }
     }
 
-    /// Returns when the rows are what they were promised to be: visible, and durable unless that may come
-    /// later. The version they made.
+    /// Returns their version when the rows are visible, and durable unless that may come
+    /// later.
     pub fn wait(mut self) -> Result<u64> {
         self.is_waited_for = true;
         self.settle()?;
@@ -221,17 +221,17 @@ impl Drop for Acknowledgement {
             return;
         }
         if let Err(error) = self.settle() {
-            tracing::error!(%error, "rows that nobody waited for could not be made durable");
+            tracing::error!(%error, "asynchronously appended rows could not be made durable");
         }
     }
 }
 
-/// The table whose rows the log takes, as it is now; None for a log that takes no more.
+/// The current table whose rows the log takes; `None` for a log that takes no more rows.
 pub(super) fn table_of_open_log(log: &Arc<TailLog>, current: &CatalogState) -> Result<Option<Arc<TableState>>> {
     let identity = log.identity();
     let Some(table) = current.table_by_id(identity.table) else { return Ok(None) };
     let data = table.data()?;
-    // Closed, sealed or of other columns than the table has by now.
+    // The log is closed, sealed, or has other columns than the table has now.
     let is_open =
         data.logs.values().next_back().is_some_and(|last| {
             Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version

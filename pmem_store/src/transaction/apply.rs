@@ -1,7 +1,7 @@
-//! One change on one state: here names are checked and conflicts found.
+//! Applies one change to one state; it checks names and finds conflicts.
 //!
-//! It runs twice: when the change is made, on what the transaction sees, and when it is committed,
-//! on the last committed state.
+//! A change is applied twice: when it is made, to what the transaction sees, and when it is committed,
+//! to the last committed state.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::state::{CatalogState, PendingRows, TableData, TableSegment, TableStat
 
 const SCHEMA_VERSION_FIRST: u32 = 1;
 
-/// `version` is the one the state becomes.
+/// `version` is the version that the state becomes.
 pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &Arc<Shared>) -> Result<()> {
     match change {
         Change::CreateNamespace { name } => create_namespace(state, name),
@@ -57,7 +57,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             let mut data = known.data()?.as_ref().clone();
             let meant = shared.moves.followed(*table, meant);
             if logs::has_more(&data, &meant, version) {
-                // Rows that were added since would be lost, and nobody has seen them.
+                // Rows that were added since would be lost, although the transaction has not seen them.
                 return Err(StoreError::Conflict { table: known.record.name.clone() });
             }
             data.segments.clear();
@@ -81,8 +81,8 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             Ok(())
         }
         Change::DropView { namespace, name } => {
-            let gone = Arc::make_mut(&mut state.views).remove(&(namespace.clone(), name.clone()));
-            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: said_name(namespace, name) })
+            let removed = Arc::make_mut(&mut state.views).remove(&(namespace.clone(), name.clone()));
+            removed.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: said_name(namespace, name) })
         }
         Change::CreateSnapshot { name, version } => {
             require_some_name("snapshot", name)?;
@@ -94,15 +94,15 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             Ok(())
         }
         Change::DropSnapshot { name } => {
-            let gone = Arc::make_mut(&mut state.snapshots).remove(name);
-            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "snapshot", name: name.clone() })
+            let removed = Arc::make_mut(&mut state.snapshots).remove(name);
+            removed.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "snapshot", name: name.clone() })
         }
     }
 }
 
-/// Rows that came before are joined to the new ones while they are no more, so that a transaction of very
-/// many single rows has few batches and has copied each row few times. Rows that somebody has named by
-/// their place, to delete them, stay where they are.
+/// Earlier rows are joined to the new ones while they are no more than those, so that a transaction of very
+/// many single rows has few batches and copies each row few times. Rows that a deletion refers to by their
+/// position stay where they are.
 fn push_pending(pending: &mut Vec<PendingRows>, mut new: PendingRows) -> Result<()> {
     while let Some(last) = pending.pop_if(|last| last.deletions.is_none() && last.rows.num_rows() <= new.rows.num_rows()) {
         new.rows = concat_batches(&last.rows.schema(), [&last.rows, &new.rows])?;
@@ -169,7 +169,7 @@ fn create_table(state: &mut CatalogState, change: &Change, version: u64) -> Resu
     Ok(())
 }
 
-/// Readers of older versions keep what the table was: it is read before it goes.
+/// Readers of older versions keep the table's content: it is read before the table is dropped.
 fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()> {
     let known = state.table_by_id(table).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })?;
     known.data()?;
@@ -210,7 +210,7 @@ fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows]
     let conflict = || StoreError::Conflict { table: known.record.name.clone() };
     for one in deleted {
         let Some(deletions) = data.deletions_of_mut(one.segment) else {
-            // Compacted since, and so elsewhere now, or cleared.
+            // The segment was compacted since, and its rows moved, or the table was cleared.
             let mut rows = one.rows.clone();
             if let Some(base) = &one.base {
                 rows -= base.rows();
@@ -236,19 +236,19 @@ fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows]
 fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, shared: &Arc<Shared>) -> Result<()> {
     let known = require_same_columns(state, new.table, new.schema_version)?;
     let mut data = known.data()?.as_ref().clone();
-    let mut gone = roaring::RoaringBitmap::new();
+    let mut deleted_positions = roaring::RoaringBitmap::new();
     for old in &new.removed {
         let conflict = || StoreError::Conflict { table: known.record.name.clone() };
         let segment = data.segments.remove(&old.segment).ok_or_else(conflict)?;
         let now = segment.deletions.map(|deletions| deletions.rows().clone()).unwrap_or_default();
         let since = old.deletions.as_ref().map_or(now.clone(), |before| now - before.rows());
-        gone.extend(since.iter().filter_map(|row| old.row_mapping.get(row as usize)).filter(|place| **place != u32::MAX));
+        deleted_positions.extend(since.iter().filter_map(|row| old.row_mapping.get(row as usize)).filter(|place| **place != u32::MAX));
     }
     insert_segments(&mut data, &known.record, &new.added, new.sorted, version, shared);
     let mut first = 0u64;
     for sealed in &new.added {
         let range = first as u32..(first + sealed.row_count) as u32;
-        let rows: roaring::RoaringBitmap = gone.range(range).map(|place| place - first as u32).collect();
+        let rows: roaring::RoaringBitmap = deleted_positions.range(range).map(|place| place - first as u32).collect();
         if let Some(segment) = data.segments.get_mut(&sealed.id).filter(|_| !rows.is_empty()) {
             segment.deletions = Some(Arc::new(Deletions::new(rows)));
         }

@@ -1,4 +1,4 @@
-//! What a transaction does, as a list that can be done again on a newer state.
+//! The changes of a transaction, as a list that can be applied again to a newer state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,24 +51,24 @@ pub enum Change {
         sorted: bool,
         schema_version: u32,
     },
-    /// Rows of the physical schema, for a log. `id` is theirs until they are in one.
+    /// Rows of the physical schema, for a log. They have the id `id` until they are in a log.
     AppendRows {
         table: TableId,
         id: u64,
         rows: RecordBatch,
         schema_version: u32,
     },
-    /// A log takes no more rows.
+    /// The log takes no more rows.
     CloseLog {
         table: TableId,
         log: u64,
     },
-    /// A closed log without rows goes.
+    /// Drops a closed log without rows.
     DropLog {
         table: TableId,
         log: u64,
     },
-    /// A closed log becomes the segment of its id.
+    /// A closed log becomes the segment with its id.
     SealLog {
         table: TableId,
         sealed: SealedSegment,
@@ -77,7 +77,7 @@ pub enum Change {
         table: TableId,
         deleted: Vec<DeletedRows>,
     },
-    /// Rows of segments and logs that were not there when it was made are not meant.
+    /// It does not concern rows of segments and logs that were added after the change was made.
     ClearTable {
         table: TableId,
         known: ClearedRows,
@@ -105,12 +105,12 @@ pub enum Change {
 pub struct DeletedRows {
     pub segment: u64,
     pub rows: RoaringBitmap,
-    /// What was deleted when these rows were found; rows deleted by others since are a conflict.
+    /// The rows that were deleted when these were found; rows deleted by others since are a conflict.
     pub base: Option<Arc<Deletions>>,
 }
 
 impl Change {
-    /// Segments it would have made part of the store, and that the state has not: added and removed in one transaction.
+    /// The segments that were added and removed in one transaction, so that the state does not have them.
     pub fn left_out(&self, state: &CatalogState) -> Vec<(TableId, u64)> {
         let (table, segments) = match self {
             Change::AddSegments { table, segments, .. } => (*table, segments.clone()),
@@ -123,7 +123,7 @@ impl Change {
         segments.into_iter().map(|segment| segment.id).filter(|id| !is_there(*id)).map(|id| (table, id)).collect()
     }
 
-    /// Removes the files it would have made part of the store.
+    /// Removes the files of the segments that it would have added.
     pub fn discard(&self, core: &StoreCore) {
         match self {
             Change::AddSegments { table, segments, .. } => core.discard(*table, segments),

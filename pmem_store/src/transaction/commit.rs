@@ -1,4 +1,4 @@
-//! The publish of a transaction: by the catalog, or, for rows of one table alone, by its log.
+//! The publish of a transaction: through the catalog, or, if it only adds rows to one table, through the table's log.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::store::StoreCore;
 use crate::versions::keep_named;
 
 impl Transaction {
-    /// Visible when this returns, and durable, unless all it did was to add a few rows to one table
-    /// with [`Durability::Async`](crate::Durability::Async); the version it became. A transaction that changes nothing commits
+    /// Returns the new version once it is visible, and durable, unless all that the transaction did was to add a few rows to one table
+    /// with [`Durability::Async`](crate::Durability::Async). A transaction without changes commits
     /// nothing.
     pub fn commit(mut self, operation: &str) -> Result<u64> {
         if self.changes.is_empty() {
@@ -58,7 +58,7 @@ impl Transaction {
         Ok(version)
     }
 
-    /// Has the checks look before anybody has to wait for them: with the commits locked they look again, at what others have committed since.
+    /// Runs the checks before other commits have to wait for them. With the commits locked they run again, on what others have committed.
     fn check_ahead(&self, core: &StoreCore) -> Result<()> {
         if self.checks.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Transaction {
         self.becoming(core, &current, current.version() + 1).map(drop)
     }
 
-    /// What the store is about to be. Who may not make the changes learns nothing of what they would meet.
+    /// The state that the store is about to have. A user who may not make the changes learns nothing of their conflicts.
     fn becoming(&self, core: &StoreCore, current: &Snapshot, version: u64) -> Result<CatalogState> {
         let mut state = current.state.clone();
         for change in &self.changes {
@@ -80,7 +80,7 @@ impl Transaction {
         Ok(state)
     }
 
-    /// Has the checks look at what the store is about to be.
+    /// Runs the checks on the state that the store is about to have.
     fn check(&self, core: &StoreCore, state: &CatalogState, version: u64) -> Result<()> {
         if self.checks.is_empty() {
             return Ok(());
@@ -89,8 +89,8 @@ impl Transaction {
         self.checks.iter().try_for_each(|check| check(&becoming).map_err(StoreError::Refused))
     }
 
-    /// The record of a transaction that only adds rows to a table with an open log; encoded before
-    /// anybody has to wait for it.
+    /// The record of a transaction that only adds rows to a table with an open log. It is encoded before
+    /// the commits are locked.
     fn prepare(&self) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
         let [Change::AppendRows { table, .. }] = self.changes.as_slice() else { return Ok(None) };
         let Some(table) = self.state.table_by_id(*table) else { return Ok(None) };
@@ -100,7 +100,7 @@ impl Transaction {
         Ok(Some((Arc::clone(&open.log), open.log.prepare(&rows)?)))
     }
 
-    /// Appends the record as a version of its own; None where the catalog has to change for it. The commits
+    /// Appends the record as its own version; `None` if the catalog has to change for it. The commits
     /// are locked.
     fn append(&mut self, core: &Arc<StoreCore>, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<Acknowledgement>> {
         let current = core.publisher.state();
@@ -121,7 +121,7 @@ impl Transaction {
         Ok(appended)
     }
 
-    /// One transaction of the catalog.
+    /// Publishes through the catalog, in one transaction of it.
     fn publish(
         &mut self,
         core: &StoreCore,
@@ -150,12 +150,12 @@ impl Transaction {
         writer.store.next_table = core.next_table.load(Ordering::Relaxed);
         appended.flush()?;
         persisted.unnamed.extend(self.changes.iter().flat_map(|change| change.left_out(&state)));
-        // From here on the files and records may be the catalog's, also if an error, or a panic, leaves it open: then
-        // nothing is taken back, and nothing more is written before the store was opened again and knows.
+        // From here on the files and records may belong to the catalog, even if an error or a panic leaves the outcome unknown: then
+        // nothing is undone, and nothing more is written until the store is opened again.
         self.changes.clear();
         appended.keep(core);
         writer.commit(version, operation, std::mem::take(&mut persisted.changed))?;
-        // Before anybody can see what was made: it has an owner then.
+        // This comes before the new objects are visible, so that they have an owner then.
         if let Some(access) = access {
             core.set_access(access);
         }

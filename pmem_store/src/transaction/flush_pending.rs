@@ -1,4 +1,4 @@
-//! Rows that a transaction has added and no file has yet, made a segment before their table's columns change.
+//! Makes a segment of the pending rows of a transaction before their table's columns change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::store::Store;
 
 impl Transaction {
-    /// The changes say so too, so that they lead to the same when they are applied again: the rows are
-    /// deleted where they wait for a log, and come back as a segment.
+    /// The changes record it too, so that applying them again has the same result: the pending rows are
+    /// deleted, and come back as a segment.
     pub(super) fn settle(&mut self, table: TableId) -> Result<()> {
         let Some(known) = self.state.table_by_id(table) else { return Ok(()) };
         let data = known.data()?;

@@ -1,4 +1,4 @@
-//! A transaction while it is open.
+//! An open transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::snapshot::Snapshot;
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
 
-/// A check of the state a transaction is about to become. It is given that state and returns the sentence of what is wrong: once
-/// while others may commit, and once while nobody can, when it need look no more at what it has seen.
+/// Checks the state that a transaction is about to commit, and returns a sentence if it is wrong. It is called twice: first
+/// while others may commit, and then while nobody can, when it may skip what it has checked already.
 pub type CommitCheck = Box<dyn Fn(&Arc<Snapshot>) -> Result<(), String> + Send>;
 
-/// Dropped without [`Transaction::commit`], it changes nothing, and segments given to it are removed.
+/// If it is dropped without [`Transaction::commit`], it changes nothing, and its segments are removed.
 pub struct Transaction {
     pub(super) core: Arc<StoreCore>,
     pub(super) base: Arc<Snapshot>,
     pub(super) state: CatalogState,
     pub(super) changes: Vec<Change>,
     pub(super) checks: Vec<CommitCheck>,
-    /// Instead of what the table says.
+    /// It takes precedence over the table's option.
     pub(super) durability: Option<Durability>,
-    /// Owns what is made here, and may drop what is dropped.
+    /// The author owns what is made here, and needs the privilege to drop what is dropped.
     pub(super) author: Option<Arc<dyn Author>>,
-    /// Only held: where rows go meanwhile stays known.
+    /// It keeps the moves of rows since the begin.
     _base: TransactionPin,
 }
 
@@ -62,29 +62,29 @@ impl Transaction {
         self.changes.is_empty()
     }
 
-    /// Whether it sees anything but the version it began with; names of versions aside.
+    /// Whether its content differs from the version it began with; names of versions do not count.
     pub fn has_changed(&self) -> bool {
         let (now, base) = (&self.state, &self.base.state);
         !(now.tables.is_copy_of(&base.tables) && Arc::ptr_eq(&now.views, &base.views) && now.namespaces == base.namespaces)
     }
 
-    /// How many changes it has made.
+    /// The number of its changes.
     pub fn change_count(&self) -> usize {
         self.changes.len()
     }
 
-    /// Has `check` look at what the store will be, when this commits.
+    /// Adds a check of the state that this transaction is about to commit.
     pub fn check_on_commit(&mut self, check: CommitCheck) {
         self.checks.push(check);
     }
 
-    /// A place to come back to.
+    /// A point that [`Transaction::rollback_to`] can return to.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint { state: self.state.clone(), changes: self.changes.len(), checks: self.checks.len() }
     }
 
-    /// Takes back what was done since the savepoint, which must be of this transaction and not be
-    /// older than one come back to since.
+    /// Undoes all changes since the savepoint. It must belong to this transaction and must not
+    /// come after a savepoint that was rolled back to since.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
         self.state = savepoint.state.clone();
         self.checks.truncate(savepoint.checks);
@@ -130,19 +130,19 @@ impl Transaction {
         self.change(Change::AddSegments { table, segments, sorted, schema_version })
     }
 
-    /// When the commit returns, if all it does is to add a few rows; else it returns when it is
-    /// durable. Without this it is the table's option `durability` that says.
+    /// How durable the rows are when the commit returns, if all it does is to add a few rows; every other commit is durable
+    /// then. Without this the table's option `durability` decides.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = Some(durability);
     }
 
-    /// The user who is to own the schemas, tables and views that it makes, and who may drop those that it drops.
+    /// Sets the user who will own the schemas, tables and views that it makes, and who needs the privileges to drop what it drops.
     pub fn set_author(&mut self, author: &Arc<dyn Author>) {
         self.author = Some(Arc::clone(author));
     }
 
-    /// Adds rows of the table's physical schema. They go to its log when this commits: right for a
-    /// few, which a segment of their own would be too much for.
+    /// Adds rows of the table's physical schema. The commit writes them to its log: right for a
+    /// few rows, which are not worth a segment.
     pub fn append_rows(&mut self, table: TableId, rows: RecordBatch) -> Result<()> {
         let Some(known) = self.state.table_by_id(table) else {
             return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
@@ -152,23 +152,23 @@ impl Transaction {
         self.change(Change::AppendRows { table, id, rows, schema_version })
     }
 
-    /// A log of the table takes no more rows, so that it can be sealed.
+    /// Closes a log of the table, so that it can be sealed.
     pub fn close_log(&mut self, table: TableId, log: u64) -> Result<()> {
         self.change(Change::CloseLog { table, log })
     }
 
-    /// A closed log that has no rows goes.
+    /// Drops a closed log that has no rows.
     pub fn drop_log(&mut self, table: TableId, log: u64) -> Result<()> {
         self.change(Change::DropLog { table, log })
     }
 
-    /// The closed log with the segment's id has become the segment.
+    /// Replaces the closed log that has the segment's id with the segment.
     pub fn seal_log(&mut self, table: TableId, sealed: SealedSegment) -> Result<()> {
         self.change(Change::SealLog { table, sealed })
     }
 
     /// Deletes rows of segments of the table; `rows` are positions by segment id. Rows that are
-    /// deleted already are no error. Returns how many were not.
+    /// deleted already are no error. Returns the number of newly deleted rows.
     pub fn delete_rows(&mut self, table: TableId, rows: BTreeMap<u64, RoaringBitmap>) -> Result<u64> {
         let Some(known) = self.state.table_by_id(table) else {
             return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
@@ -201,7 +201,7 @@ impl Transaction {
         self.change(Change::DropTable { table, name: name.to_string() })
     }
 
-    /// Puts segments in the place of others that hold the same rows.
+    /// Replaces segments with others that hold the same rows.
     pub fn replace_segments(&mut self, replacement: Replacement) -> Result<()> {
         self.change(Change::ReplaceSegments(Arc::new(replacement)))
     }
@@ -214,7 +214,7 @@ impl Transaction {
         self.change(Change::DropView { namespace: namespace.to_string(), name: name.to_string() })
     }
 
-    /// Changes what a table is but not its rows: name, columns, key, constraints, options.
+    /// Changes the definition of a table but not its rows: name, columns, key, constraints, options.
     pub fn alter_table(&mut self, namespace: &str, name: &str, alteration: TableAlteration) -> Result<()> {
         let known = self.state.require_table(namespace, name)?;
         let (table, base_schema_version) = (known.record.id, known.record.schema_version);
@@ -224,7 +224,7 @@ impl Transaction {
         self.change(Change::AlterTable { table, base_schema_version, alteration })
     }
 
-    /// Gives the version this transaction began with a name; it stays readable until it is dropped.
+    /// Names the version that this transaction began with; it stays readable until the name is dropped.
     pub fn create_snapshot(&mut self, name: &str) -> Result<u64> {
         let version = self.base.version();
         self.change(Change::CreateSnapshot { name: name.to_string(), version })?;
@@ -265,7 +265,7 @@ impl Drop for Transaction {
     }
 }
 
-/// What a transaction was at one moment.
+/// The state of a transaction at one moment.
 #[derive(Debug, Clone)]
 pub struct Savepoint {
     state: CatalogState,

@@ -1,4 +1,4 @@
-//! What becomes of a table's logs: closed when full, sealed into segments, emptied.
+//! Changes of a table's logs: they are closed when full, sealed into segments, emptied.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::segment::SealedSegment;
 use crate::shared::{ClearedRows, Shared};
 use crate::state::{CatalogState, TableData, TableSegment};
 
-/// Of more versions than this a sealed log forgets some: they cannot be read any more.
+/// A sealed log remembers no more versions than this; the others cannot be read any more.
 const GROWN_MAX: usize = 1_000;
 
 pub fn close(state: &mut CatalogState, table: TableId, log: u64, version: u64) -> Result<()> {
@@ -33,7 +33,7 @@ pub fn remove(state: &mut CatalogState, table: TableId, log: u64, version: u64) 
     Ok(())
 }
 
-/// The rows keep their places, so what was deleted of the log is deleted of the segment.
+/// The rows keep their positions, so the deleted rows of the log are the deleted rows of the segment.
 pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, version: u64, shared: &Arc<Shared>) -> Result<()> {
     let known = require(state, table)?;
     let mut data = known.data()?.as_ref().clone();
@@ -56,8 +56,8 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
     Ok(())
 }
 
-/// What is remembered of the versions of a log: some of them, evenly, the last among them, and those
-/// that `needed` ones have: named ones, and those of open transactions, which may give theirs a name.
+/// The commits of a log that are remembered: an even selection with the last one, and those
+/// that the versions `needed` see. These have names, or open transactions may still name them.
 fn retained_commits(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
     let step = commits.len().div_ceil(GROWN_MAX).max(1);
     let last = commits.len().saturating_sub(1);
@@ -69,16 +69,16 @@ fn retained_commits(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
     grown.filter(|(at, grown)| *at == last || at % step == 0 || is_needed(grown)).map(|(_, grown)| grown).collect()
 }
 
-/// Whether rows were added before `version` that are not known.
+/// Whether rows that are not in `known` were added before `version`.
 pub fn has_more(data: &TableData, known: &ClearedRows, version: u64) -> bool {
-    // A log that was sealed is the segment of its id.
+    // A sealed log is the segment with its id.
     let is_known = |id: &u64| known.segments.contains(id) || known.logs.contains_key(id);
     let more_rows = data.logs.iter().any(|(id, log)| known.logs.get(id).copied().unwrap_or(0) < log.log.rows_at(version - 1));
     let grown = |(id, rows): (&u64, &u64)| data.segments.get(id).is_some_and(|segment| segment.record.sealed.row_count > *rows);
     more_rows || data.segments.keys().any(|id| !is_known(id)) || known.logs.iter().any(grown)
 }
 
-/// A log keeps its rows for older versions; newer ones have them deleted.
+/// A log keeps its rows for older versions; in newer ones they are deleted.
 pub fn clear(data: &mut TableData, version: u64) {
     for log in data.logs.values_mut() {
         let mut all = RoaringBitmap::new();

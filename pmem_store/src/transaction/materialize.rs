@@ -1,4 +1,4 @@
-//! Rows a transaction has added go to their tables' logs when it commits.
+//! Writes the rows that a transaction has added to their tables' logs when it commits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,13 +14,13 @@ use crate::logs::{LOG_BYTES_FIRST, LOG_BYTES_MAX, OpenLog};
 use crate::state::{CatalogState, PendingRows, TableData, TableLog, TableState};
 use crate::store::StoreCore;
 
-/// Records written for a commit that is none yet. Dropped before [`Appended::keep`], they are
-/// taken back.
+/// Records of a commit whose outcome is open. If this is dropped before [`Appended::keep`], they are
+/// removed again.
 #[derive(Debug)]
 pub struct Appended {
     version: u64,
     logs: Vec<(TableId, OpenLog)>,
-    /// Made for this commit.
+    /// Logs that were created for this commit.
     new: Vec<(TableId, OpenLog)>,
     kept: bool,
 }
@@ -30,7 +30,7 @@ impl Appended {
         self.logs.iter().try_for_each(|(_, open)| open.log.flush(u64::MAX))
     }
 
-    /// The commit is one, or may become one: nothing is taken back any more.
+    /// The commit has happened, or may have: nothing is undone any more.
     pub fn keep(mut self, core: &StoreCore) {
         self.kept = true;
         for (table, open) in self.new.drain(..) {
@@ -46,21 +46,21 @@ impl Drop for Appended {
         }
         for (_, open) in &self.logs {
             if let Err(error) = open.log.retract(self.version) {
-                // The store is poisoned by what failed; the next open makes the record unreadable.
-                tracing::error!(%error, "a record of a failed commit could not be taken back");
+                // The failure has poisoned the store; the next open makes the record unreadable.
+                tracing::error!(%error, "could not undo a record of a failed commit");
             }
         }
         self.new.iter().for_each(|(_, open)| files::remove(open.log.path()));
     }
 }
 
-/// Appends all pending rows of the state as version `version` of the catalog, and takes them out of it.
-/// `committed` is what it was made from, and so without any.
+/// Appends all pending rows of the state as version `version` of the catalog, and removes them from the state.
+/// `committed` is the state it was made from, which has no pending rows.
 pub fn materialize(core: &StoreCore, committed: &CatalogState, state: &mut CatalogState, version: u64) -> Result<Appended> {
     let mut appended = Appended { version, logs: Vec::new(), new: Vec::new(), kept: false };
     let tables: Vec<Arc<TableState>> = state.tables.changed_since(&committed.tables).cloned().collect();
     for table in tables {
-        // A table that was not read has nothing pending.
+        // A table that was not loaded has no pending rows.
         let Some(data) = table.loaded().filter(|data| !data.pending.is_empty()) else { continue };
         let mut data = data.as_ref().clone();
         if let Some(rows) = live(&std::mem::take(&mut data.pending))? {
@@ -71,7 +71,7 @@ pub fn materialize(core: &StoreCore, committed: &CatalogState, state: &mut Catal
     Ok(appended)
 }
 
-/// What is left of pending rows, as one batch.
+/// The pending rows that are not deleted, as one batch.
 pub fn live(pending: &[PendingRows]) -> Result<Option<RecordBatch>> {
     let mut batches = Vec::with_capacity(pending.len());
     for rows in pending {
@@ -90,7 +90,7 @@ pub fn live(pending: &[PendingRows]) -> Result<Option<RecordBatch>> {
     }
 }
 
-/// The log of a table that takes new rows of a schema, if there is one.
+/// The log of a table that takes new rows of this schema, if there is one.
 pub fn open_log<'a>(table: &TableState, data: &'a TableData, rows: &RecordBatch) -> Option<&'a TableLog> {
     let last = data.logs.values().next_back()?;
     let fits = !last.record.closed
@@ -99,7 +99,7 @@ pub fn open_log<'a>(table: &TableState, data: &'a TableData, rows: &RecordBatch)
     fits.then_some(last)
 }
 
-/// A new log is a commit of the catalog: who fills one before it is sealed gets a larger one.
+/// A new log costs a commit of the catalog: so a table that fills one before it is sealed gets a larger one.
 fn grown_bytes(full: &TailLog) -> u64 {
     full.capacity_bytes().saturating_mul(4).min(LOG_BYTES_MAX)
 }

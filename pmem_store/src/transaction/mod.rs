@@ -1,7 +1,7 @@
-//! Changes to a store that become visible together, by one publish.
+//! Transactions: changes to a store that become visible together, by one publish.
 //!
-//! A transaction works on a copy of the catalog's state and keeps a list of what it changed. It
-//! holds no lock: whoever commits first wins, and a commit that meets another's change of the same
+//! A transaction works on a copy of the catalog's state and keeps a list of its changes. It
+//! holds no lock: the first commit wins, and a commit that meets another's change of the same
 //! rows or names fails ([`StoreError::Conflict`]).
 
 mod alter;

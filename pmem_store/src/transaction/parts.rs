@@ -1,4 +1,4 @@
-//! What is given to a transaction.
+//! Arguments of a transaction's methods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use arrow::datatypes::Schema;
 use crate::catalog::ColumnOrder;
 use crate::state::ColumnInfo;
 
-/// What a new table is made of.
+/// The definition of a new table.
 #[derive(Debug, Clone)]
 pub struct NewTable<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub schema: &'a Schema,
-    /// Defaults by position; ids are given here.
+    /// Defaults by position; the ids are assigned here.
     pub columns: Vec<ColumnInfo>,
     pub cluster_key: Vec<ColumnOrder>,
     pub constraints: Vec<String>,
     pub options: BTreeMap<String, String>,
 }
 
-/// What is left as it is, is None.
+/// A field that is `None` leaves its part unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct TableAlteration {
     pub name: Option<String>,
-    /// The new schema with its columns; a column whose id is `u32::MAX` is new and gets one.
+    /// The new schema with its columns; a column whose id is `u32::MAX` is new and gets an id.
     pub schema: Option<(Arc<Schema>, Vec<ColumnInfo>)>,
     pub cluster_key: Option<Vec<ColumnOrder>>,
     pub constraints: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What a commit writes to the catalog: the difference between two states.
+//! Writes a commit to the catalog: the difference between two states.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::state::{CatalogState, TableData, TableState, with_columns};
 pub struct Persisted {
     /// Tables that were made or changed.
     pub changed: Vec<TableId>,
-    /// Segments whose files no version names any more.
+    /// Segments whose files no version needs any more.
     pub unnamed: Vec<(TableId, u64)>,
     /// The same for logs.
     pub unnamed_logs: Vec<(TableId, u64)>,
 }
 
 pub fn persist(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
-    // What no change has touched is the same object, and nothing of it is looked at.
+    // An unchanged part is the same object, and nothing of it is read.
     if !Arc::ptr_eq(&old.namespaces, &new.namespaces) {
         namespaces(writer, old, new, version)?;
     }
@@ -43,7 +43,7 @@ fn namespaces(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState, ve
 }
 
 fn snapshots(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Result<()> {
-    // One of a name that was dropped in the same transaction is new.
+    // After a drop and a create in one transaction, the snapshot of the same name is a new one.
     for (_, snapshot) in new.snapshots.iter().filter(|(name, snapshot)| old.snapshots.get(*name) != Some(*snapshot)) {
         writer.put_snapshot(snapshot)?;
     }
@@ -67,7 +67,7 @@ fn views(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Resu
 
 fn tables(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
     let mut persisted = Persisted::default();
-    // Dropped, or not what they were.
+    // The tables that were dropped or changed.
     let changed: Vec<&Arc<TableState>> = old.tables.changed_since(&new.tables).collect();
     let is_named = |table: &TableState| new.table(&table.record.namespace, &table.record.name).is_some();
     for table in changed.iter().filter(|table| !is_named(table)) {
@@ -106,7 +106,7 @@ fn write_record(writer: &mut CatalogWriter, known: Option<&TableState>, table: &
             writer.put_schema(record.id, *schema_version, schema)?;
         }
     }
-    // A change of rows alone is no change of what the table is.
+    // A change of rows alone does not change the definition of the table.
     let mut same = record.clone();
     same.changed_version = known.map_or(0, |known| known.record.changed_version);
     let last = writer.history_version(record.id)?;
@@ -116,7 +116,7 @@ fn write_record(writer: &mut CatalogWriter, known: Option<&TableState>, table: &
     if let Some(from) = last {
         writer.add_garbage(version, &Garbage { table: record.id, from, what: GarbageKind::Record })?;
     } else if let Some(known) = known {
-        // A table of a store of before: what it was until now.
+        // The table comes from an older store: this records what it was until now.
         writer.put_history(&known.record, known.record.created_version)?;
     }
     writer.put_history(record, version)
@@ -138,18 +138,18 @@ fn write_segments(writer: &mut CatalogWriter, table: TableId, old: &TableData, n
     Ok(())
 }
 
-/// Returns the logs that are none any more.
+/// Returns the logs that were removed.
 fn write_logs(writer: &CatalogWriter, table: TableId, old: &TableData, new: &TableData) -> Result<Vec<(TableId, u64)>> {
     for (id, log) in &new.logs {
         if old.logs.get(id).is_none_or(|known| known.record != log.record) {
             writer.put_log(table, &log.record)?;
         }
     }
-    let gone: Vec<u64> = old.logs.keys().filter(|id| !new.logs.contains_key(id)).copied().collect();
-    for id in &gone {
+    let removed: Vec<u64> = old.logs.keys().filter(|id| !new.logs.contains_key(id)).copied().collect();
+    for id in &removed {
         writer.remove_log(table, *id)?;
     }
-    Ok(gone.into_iter().map(|id| (table, id)).collect())
+    Ok(removed.into_iter().map(|id| (table, id)).collect())
 }
 
 fn write_deletions(writer: &mut CatalogWriter, table: TableId, old: &TableData, new: &TableData, version: u64) -> Result<()> {
@@ -166,7 +166,7 @@ fn write_deletions(writer: &mut CatalogWriter, table: TableId, old: &TableData, 
     Ok(())
 }
 
-/// By the id of a segment or log: one keeps its deleted rows when it becomes the other.
+/// By the id of a segment or log: a log that becomes a segment keeps its deleted rows.
 fn deletions(data: &TableData) -> BTreeMap<u64, &Arc<Deletions>> {
     let segments = data.segments.iter().filter_map(|(id, segment)| Some((*id, segment.deletions.as_ref()?)));
     let logs = data.logs.iter().filter_map(|(id, log)| Some((*id, log.deletions.as_ref()?)));

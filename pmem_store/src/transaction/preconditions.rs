@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::state::{CatalogState, TableState};
 
 pub fn require(state: &CatalogState, table: TableId) -> Result<Arc<TableState>> {
-    // Dropped, or dropped and made anew, since the rows were read.
+    // The table was dropped, or dropped and created again, since the rows were read.
     state.table_by_id(table).cloned().ok_or(StoreError::TableGone)
 }
 
@@ -26,7 +26,7 @@ pub fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {
     Err(StoreError::DoesNotExist { kind: "schema", name: name.to_string() })
 }
 
-/// Of tables, views and external tables. An empty one could be said nowhere.
+/// Checks a name for a table, view or external table. An empty name could not be written in any statement.
 pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> Result<()> {
     require_some_name("table or view", name)?;
     let kind = if state.table(namespace, name).is_some() {

@@ -1,4 +1,4 @@
-//! A restoration says what a table becomes by RESTORE TABLE. Here it is applied to one state.
+//! A restoration is the change that RESTORE TABLE makes; here it is applied to one state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::state::{CatalogState, TableData, TableLog, TableSegment, TableState};
 #[derive(Debug)]
 pub struct Restoration {
     pub table: TableId,
-    /// The table when this was made, and how many rows its logs had. One that others have changed
+    /// The table when this was made; `log_rows` has the numbers of rows of its logs. A change by others
     /// since is a conflict.
     pub expected: Arc<TableState>,
     pub log_rows: BTreeMap<u64, u64>,
     pub record: Arc<TableRecord>,
     pub data: Arc<TableData>,
-    /// Of logs that stay: how many of their rows.
+    /// For the logs that stay: the number of their rows that stay.
     pub kept_log_rows: BTreeMap<u64, u64>,
     pub added: Vec<AddedSegment>,
 }
 
-/// A segment of rows that come back, in files of its own.
+/// A segment of rows that come back, in its own files.
 #[derive(Debug)]
 pub struct AddedSegment {
     pub sealed: SealedSegment,
@@ -42,7 +42,7 @@ impl Restoration {
         self.added.iter().map(|added| added.sealed.clone()).collect()
     }
 
-    /// A log stays if none of its rows of then is deleted by now.
+    /// A log stays if its deleted rows of that version are the same now.
     pub fn find_kept_logs(&mut self, now: &TableData, version: u64) {
         for (id, then) in &self.data.logs {
             let rows = then.log.rows_at(version);
@@ -79,7 +79,7 @@ pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64
     record.cluster_key = restoration.record.cluster_key.clone();
     record.constraints = restoration.record.constraints.clone();
     if !same_columns(&now, then) || !same_definition(&known.record, &restoration.record) {
-        // A number of its own: the old one would be given out again by the next ALTER TABLE.
+        // The old number would be assigned again by the next ALTER TABLE.
         record.schema_version += 1;
     }
     let mut segments: BTreeMap<u64, TableSegment> =
@@ -97,7 +97,7 @@ pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64
     for (id, log) in &mut logs {
         delete_beyond(log, restoration.kept_log_rows.get(id).copied().unwrap_or(0));
         if !same_columns(&now, then) {
-            // Of rows that do not stay there is nothing left to have columns.
+            // Rows that do not stay need no columns.
             log.columns = then.logs.get(id).map_or_else(|| Some(vec![None; then.columns.len()].into()), |then| then.columns.clone());
         }
     }
@@ -141,7 +141,7 @@ impl AddedSegment {
     }
 }
 
-/// A log keeps all its rows for older versions; newer ones have only the first `kept`.
+/// A log keeps all its rows for older versions; newer ones see only the first `kept`.
 fn delete_beyond(log: &mut TableLog, kept: u64) {
     let mut deleted = log.deletions.as_ref().map(|deletions| deletions.rows().clone()).unwrap_or_default();
     let before = deleted.len();
@@ -163,8 +163,8 @@ pub fn same_deletions(one: &TableSegment, other: &TableSegment) -> bool {
     one.deletions.as_deref() == other.deletions.as_deref()
 }
 
-/// The same columns, segments and pending rows; where an id is the same, so is the file. Of logs only
-/// which there are: how many rows of one count depends on the version.
+/// The same columns, segments and pending rows; files with the same id are the same. Of logs it compares only
+/// the ids, because the number of rows that count depends on the version.
 fn same_content(one: &TableData, other: &TableData) -> bool {
     let ids = |data: &TableData| -> Vec<u64> { data.pending.iter().map(|pending| pending.id).collect() };
     let deleted = |data: &TableData, id: u64| data.logs.get(&id).and_then(|log| log.deletions.clone());

@@ -1,9 +1,9 @@
 //! RESTORE TABLE: a new version of a table with the rows and columns of an older one.
 //!
-//! Invariant: the id of a segment that a table has lost never comes back, and the deletion vector of
-//! one only grows; conflicts are found by both. So a segment that was removed since, or that had
-//! fewer deleted rows then, returns under a new id, whose files are second names of the old ones.
-//! Rows of a log that come back are written anew; those that were added to it since are deleted.
+//! Invariant: the id of a segment that a table has lost never comes back, and its deletion vector
+//! only grows, because conflicts are found by both. So a segment that was removed since, or that had
+//! fewer deleted rows then, returns under a new id, with hard links to the old files.
+//! Rows of a log that come back are written again; those that were added to it since are deleted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::state::{TableData, Tail};
 use crate::store::Store;
 
 impl Transaction {
-    /// Makes a table what it was at `version`: rows, columns, key and constraints; its name and
-    /// options stay. False where it is that already.
+    /// Restores a table to `version`: rows, columns, key and constraints; its name and
+    /// options stay. Returns false if nothing had to change.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::table_at`].
+    /// The errors of [`Store::table_at`].
     pub fn restore_table(&mut self, namespace: &str, name: &str, version: u64) -> Result<bool> {
         let expected = Arc::clone(self.state.require_table(namespace, name)?);
         let store = Store { core: Arc::clone(&self.core) };
-        // Its pin keeps the old files until they have their second names.
+        // Its pin keeps the old files until they have their hard links.
         let then = store.table_version(&expected.record, version)?;
         let base = self.base.version();
         let now = expected.data()?;
@@ -52,7 +52,7 @@ impl Transaction {
             return Ok(false);
         }
         self.core.check_writable()?;
-        // Dropped with an error, it takes the files with it.
+        // If this is dropped after an error, it removes the files.
         let mut unfinished = RemoveOnDrop { store: &store, restoration: Some(restoration) };
         if let Some(restoration) = &mut unfinished.restoration {
             relink(&store, restoration, &now)?;
@@ -65,7 +65,7 @@ impl Transaction {
     }
 }
 
-/// Removes the files of what did not become a change.
+/// Removes the files of a restoration that did not become a change.
 struct RemoveOnDrop<'a> {
     store: &'a Store,
     restoration: Option<Restoration>,
@@ -79,8 +79,8 @@ impl Drop for RemoveOnDrop<'_> {
     }
 }
 
-/// Second names for the files of segments that are to come back. Durable when this returns; nobody
-/// sees them before they are committed.
+/// Creates hard links for the segments that come back. They are durable when this returns, but not
+/// visible before the commit.
 fn relink(store: &Store, restoration: &mut Restoration, now: &TableData) -> Result<()> {
     let (core, table) = (&store.core, restoration.table);
     let then = Arc::clone(&restoration.data);
@@ -104,19 +104,19 @@ fn relink(store: &Store, restoration: &mut Restoration, now: &TableData) -> Resu
     }
 }
 
-/// Segments of the rows of logs that do not stay.
+/// Writes segments with the rows of logs that do not stay.
 fn rewrite(store: &Store, restoration: &mut Restoration, then: &TableSnapshot) -> Result<()> {
     let data = Arc::clone(&restoration.data);
     let is_kept = |tail: &&Tail| restoration.kept_log_rows.contains_key(&tail.id());
-    let gone: Vec<&Tail> = then.tails().iter().filter(|tail| !is_kept(tail) && tail.row_count() > 0).collect();
-    for tail in gone {
+    let replaced: Vec<&Tail> = then.tails().iter().filter(|tail| !is_kept(tail) && tail.row_count() > 0).collect();
+    for tail in replaced {
         let Some(log) = data.logs.get(&tail.id()) else { continue };
         let mut appender = store.appender(restoration.table, tail.schema())?;
         for chunk in 0..tail.chunk_count() {
             let batch = tail.chunk(chunk)?;
             let first = (chunk * ZONE_ROWS) as u32;
             let rows = first..first + batch.num_rows() as u32;
-            let is_live = |row: u32| tail.deletions().is_none_or(|gone| !gone.rows().contains(row));
+            let is_live = |row: u32| tail.deletions().is_none_or(|deletions| !deletions.rows().contains(row));
             let live: BooleanArray = rows.map(|row| Some(is_live(row))).collect();
             appender.write(filter_record_batch(&batch, &live)?)?;
         }

@@ -1,4 +1,4 @@
-//! Rows that a transaction found before their segments were replaced by others are deleted where they are now.
+//! Deletes rows that a transaction found before their segments were replaced by others: at their new positions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::deletions::Deletions;
 use crate::shared::Moves;
 use crate::state::TableData;
 
-/// Deletes rows of a segment that was replaced, where they are now; None where one of them was deleted
-/// by others, or nobody knows where they are.
+/// Deletes rows of a segment that was replaced, at their new positions; `None` if another transaction has deleted
+/// one of them, or if their new positions are not known.
 pub fn delete(moves: &Moves, data: &mut TableData, table: TableId, segment: u64, rows: &RoaringBitmap) -> Option<()> {
     let (replacement, at) = moves.find(table, segment)?;
     let places = &replacement.removed[at].row_mapping;
@@ -39,7 +39,7 @@ pub fn delete(moves: &Moves, data: &mut TableData, table: TableId, segment: u64,
             *deletions = Some(Arc::new(Deletions::new(all)));
             Some(())
         }
-        // Replaced once more.
+        // That segment was replaced, too.
         None => delete(moves, data, table, segment, &rows),
     })
 }

@@ -67,7 +67,7 @@ fn bob(may_drop: bool) -> Arc<dyn Author> {
 }
 
 #[test]
-fn what_is_changed_is_there_at_once_and_after_opening_again() {
+fn a_change_is_visible_at_once_and_after_opening_again() {
     let (dir, store) = fresh();
     assert!(!store.access().has_users());
     change(&store, |access| {
@@ -107,7 +107,7 @@ fn a_change_that_fails_changes_nothing_and_makes_no_version() {
 }
 
 #[test]
-fn who_is_removed_leaves_no_grant_and_no_member() {
+fn a_removed_principal_leaves_no_grant_and_no_member() {
     let (dir, store) = fresh();
     change(&store, |access| {
         let mut bob = principal("bob", Some("hash"));
@@ -199,7 +199,7 @@ fn a_commit_takes_nothing_away_that_its_author_may_not_drop() {
 }
 
 #[test]
-fn a_table_that_came_by_the_name_meanwhile_is_not_replaced_either() {
+fn a_table_that_got_the_name_meanwhile_is_not_replaced_either() {
     let (_dir, store) = fresh();
     let mut transaction = store.begin().unwrap();
     transaction.set_author(&bob(false));
@@ -228,14 +228,14 @@ fn a_commit_changes_no_table_that_its_author_may_not_change_by_then() {
 
 const STORE: &str = "QUIVER_TEST_STORE";
 
-/// The limit on the size of files fails like a disk that breaks: what redb has to write lies behind it.
+/// A file size limit acts like a broken disk: what redb has to write lies beyond it.
 #[test]
-fn a_change_of_users_that_may_be_in_the_file_or_not_is_the_last_thing_written() {
-    let test = "access::a_change_of_users_that_may_be_in_the_file_or_not_is_the_last_thing_written";
+fn a_change_of_users_with_an_unknown_outcome_is_the_last_thing_written() {
+    let test = "access::a_change_of_users_with_an_unknown_outcome_is_the_last_thing_written";
     if in_child() {
         let store = open(std::path::Path::new(&std::env::var(STORE).unwrap()));
         let id = store.snapshot().unwrap().table("main", "t").unwrap().unwrap().record().id;
-        // So that there is room in the file, and nothing fails before the commit does.
+        // The file has room for these, so that nothing fails before the commit does.
         let names = || (0..200).map(|number| format!("{number}{}", "x".repeat(1_000)));
         change(&store, |access| names().for_each(|name| access.put(principal(&name, None))));
         change(&store, |access| names().for_each(|name| access.remove(&name)));
@@ -279,7 +279,7 @@ impl Visibility for OnlyT {
 }
 
 #[test]
-fn a_snapshot_for_somebody_has_no_more_than_that_one_sees() {
+fn a_restricted_snapshot_has_only_what_its_user_may_see() {
     let (_dir, store) = fresh();
     let (seen, hidden) = (create_table(&store, "t", &schema()), create_table(&store, "hidden", &schema()));
     let mut transaction = store.begin().unwrap();

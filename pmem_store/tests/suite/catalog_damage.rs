@@ -1,4 +1,4 @@
-//! Bits and blocks that change in the catalog: they have no effect on what is read, or they are an error in one sentence.
+//! Changed bits and blocks of the catalog either do not affect what is read, or cause an error of one sentence.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::helpers::*;
 
-/// A store that was closed: tables, versions, deleted rows, a log, a view and a snapshot.
+/// A closed store: tables, versions, deleted rows, a log, a view and a snapshot.
 fn sample() -> TempDir {
     let (dir, store) = store_with(&[ints(0..20_000)]);
     delete(&store, "t", (0..20_000).filter(|row| row % 3 == 0));
@@ -33,7 +33,7 @@ fn sample() -> TempDir {
     dir
 }
 
-/// Whatever the catalog says, now and at every older version.
+/// The whole content of the catalog, now and at every older version.
 fn contents(store: &Store) -> Result<String, StoreError> {
     let mut text = String::new();
     let snapshot = store.snapshot()?;
@@ -69,7 +69,7 @@ fn a_bit_that_changes_anywhere_in_the_catalog_is_an_error_or_changes_nothing() {
     let path = dir.path().join("catalog.redb");
     let (sound, expected) = (fs::read(&path).unwrap(), read(dir.path()).unwrap());
     let mut random = Random(11);
-    // All of the header, and of the pages mostly what is in use.
+    // All bytes of the header, and of the pages mostly those in use.
     let used: Vec<usize> = (4096..sound.len()).filter(|at| sound[*at] != 0).collect();
     let mut places: Vec<usize> = (0..320).collect();
     places.extend((0..300).map(|_| used[random.below(used.len())]));
@@ -93,7 +93,7 @@ fn a_bit_that_changes_anywhere_in_the_catalog_is_an_error_or_changes_nothing() {
 
 const BLOCK_BYTES: usize = 4096;
 
-/// A catalog of many pages, most of it the text of a view.
+/// A catalog of many pages; most of it is the text of a view.
 fn large_sample() -> TempDir {
     let dir = sample();
     let store = open(dir.path());
@@ -111,20 +111,20 @@ fn large_sample() -> TempDir {
     dir
 }
 
-/// What a check says, or why there can be none.
+/// The problems that a check reports, or the error that prevents it.
 fn problems(dir: &Path) -> Vec<String> {
     let report = open_read_only(dir).and_then(|store| store.check(|_| {}));
     report.map_or_else(|error| vec![error.to_string()], |report| report.problems)
 }
 
-/// One block after the other holds random bytes, zeros or what another one holds: opening and a check say so, or it has no effect on what
-/// is read.
+/// Overwrites one block after the other with random bytes, zeros or another block: the open and a check report it, or what is read
+/// does not change.
 fn overwrite_blocks(dir: &Path, rounds: usize) {
     let path = dir.join("catalog.redb");
     let (sound, expected) = (fs::read(&path).unwrap(), read(dir).unwrap());
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     let block = |at: usize| &sound[at * BLOCK_BYTES..(at + 1) * BLOCK_BYTES];
-    // Neither what is free nor the long text.
+    // These blocks are neither free nor part of the long text.
     let is_used = |at: &usize| block(*at).iter().any(|byte| *byte != block(*at)[0]);
     let used: Vec<usize> = (0..sound.len() / BLOCK_BYTES).filter(is_used).collect();
     let (mut random, mut found) = (Random(13), 0);
@@ -182,7 +182,7 @@ fn a_check_looks_at_the_catalog_as_it_is_on_the_disk() {
     let path = dir.path().join("catalog.redb");
     let writer = open(dir.path());
     assert_eq!(writer.check(|_| {}).unwrap().problems, Vec::<String>::new());
-    // A change after the store was opened, while the writer goes on.
+    // The file changes after the store was opened, while the writer is active.
     let sound = fs::read(&path).unwrap();
     let damaged: Vec<usize> = sound.windows(8).enumerate().filter(|(_, bytes)| *bytes == b"SELECT 1").map(|(at, _)| at + 7).collect();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -212,7 +212,7 @@ fn a_record_that_changed_since_the_store_was_opened_is_an_error() {
     let path = dir.path().join("catalog.redb");
     let sound = fs::read(&path).unwrap();
     let store = open_read_only(dir.path()).unwrap();
-    // A bit of each copy of the deletion vector: a bitmap of one container begins so, with the number of rows.
+    // Flips a bit in each copy of the deletion vector: a bitmap of one container begins with these bytes, which include the number of rows.
     let begin = [0x3a, 0x30, 0, 0, 1, 0, 0, 0];
     let places = sound.windows(8).enumerate().filter(|(_, bytes)| *bytes == begin).map(|(at, _)| at + 600);
     let mut damaged = sound.clone();

@@ -1,4 +1,4 @@
-//! Damage is found: by the query that touches it, by opening, and by a check of the whole store.
+//! Damage is found by the query that reads it, by opening, and by a check of the whole store.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::helpers::*;
 
-/// A store with one small segment of table `t`, some of its columns nested.
+/// A store with one small segment of table `t`; some of its columns are nested.
 struct Sample {
     _dir: TempDir,
     store: Store,
@@ -55,7 +55,7 @@ impl Sample {
     }
 }
 
-/// (is metadata, range) of everything of a segment that a checksum covers.
+/// (is metadata, range) for everything in a segment that a checksum covers.
 pub fn covered(segment: &Path) -> Vec<(bool, std::ops::Range<u64>)> {
     let sums = read_ipc(&segment.with_extension("sums.arrow"));
     let [offsets, lengths] = [2, 3].map(|index| sums.column(index).as_primitive::<UInt64Type>());
@@ -118,7 +118,7 @@ fn a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it() {
                     assert!(error.contains(&format!("at byte {offset}:")), "{error}");
                     let others: Vec<usize> = (0..5).filter(|other| *other != column).collect();
                     segment.batch(0, &others).unwrap();
-                    // Not only the first time.
+                    // It is an error every time.
                     segment.batch(0, &[0, 1, 2, 3, 4]).unwrap_err();
                 });
             }

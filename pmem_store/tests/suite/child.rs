@@ -1,23 +1,23 @@
-//! Parts of tests that need a process of their own: signals, limits, the environment, locks.
+//! Parts of tests that need their own process: signals, limits, the environment, locks.
 
 use std::process::{Command, ExitStatus, Stdio};
 
 const CHILD: &str = "QUIVER_TEST_CHILD";
 
-/// Whether this process was started by [`rerun`] for the part of a test that needs a process of its
-/// own.
+/// Whether [`rerun`] has started this process for the part of a test that needs its own
+/// process.
 pub fn in_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// A command that runs one test of this binary (named "module::function") in a process of its own.
+/// A command that runs one test of this binary (named "module::function") in its own process.
 pub fn child(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     command
 }
 
-/// A write beyond so many bytes of a file fails in this process, which must be a child.
+/// Makes a write beyond so many bytes of a file fail in this process, which must be a child.
 pub fn limit_file_size(size_bytes: u64) {
     let limit = libc::rlimit { rlim_cur: size_bytes, rlim_max: size_bytes };
     // SAFETY: valid arguments; only this child process is concerned.
@@ -27,7 +27,7 @@ pub fn limit_file_size(size_bytes: u64) {
     }
 }
 
-/// Runs [`child`] to its end, quietly if it ends well.
+/// Runs [`child`] to its end; shows its output only if it fails.
 pub fn rerun(test: &str, environment: &[(&str, &str)]) -> ExitStatus {
     let output = child(test).envs(environment.iter().copied()).stdin(Stdio::null()).output().expect("the test binary starts again");
     let stdout = String::from_utf8_lossy(&output.stdout);

@@ -1,4 +1,4 @@
-//! What is known of a store that was closed properly: where its logs ended. Less than that is damage.
+//! A store that was closed properly records where its logs ended. If there is less later, it is damaged.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -35,7 +35,7 @@ fn log_of(store: &Path, table: u64) -> PathBuf {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).find(is_log).unwrap()
 }
 
-/// Flips a bit in the middle of what the log of the first table has.
+/// Flips a bit in the middle of the records of the first table's log.
 fn damage(store: &Path) {
     let path = log_of(store, 1);
     let mut bytes = fs::read(&path).unwrap();
@@ -72,7 +72,7 @@ fn a_log_that_is_damaged_before_its_end_is_an_error_for_who_reads_or_writes_its_
     is_reported(&transaction.append_rows(1, ints(0..1)).and_then(|()| transaction.commit("INSERT")).unwrap_err());
     let mut transaction = store.begin().unwrap();
     is_reported(&transaction.clear_table("main", "t").and_then(|()| transaction.commit("TRUNCATE")).unwrap_err());
-    // The others are what they were.
+    // The other tables are unchanged.
     append_rows(&store, "u", 0..5);
     assert_eq!((store.seal_logs(2).unwrap(), rows(&store, "u").unwrap()), (1, 205));
 }
@@ -161,7 +161,7 @@ fn flip(path: &Path, at: usize) {
 fn any_byte_that_changes_in_the_header_of_a_log_loses_the_rows_of_its_table_alone() {
     let dir = sample();
     let path = log_of(dir.path(), 1);
-    // What follows the schema is padding; a sample of it is enough.
+    // After the schema there is padding; a sample of it is enough.
     for at in (0..4096).filter(|at| *at < 1024 || at % 61 == 0) {
         flip(&path, at);
         let store = open_read_only(dir.path()).unwrap();
@@ -174,8 +174,8 @@ fn any_byte_that_changes_in_the_header_of_a_log_loses_the_rows_of_its_table_alon
     assert_eq!(rows(&open_read_only(dir.path()).unwrap(), "t").unwrap(), 200);
 }
 
-/// `damage` is done to the log of `t` in a copy of the store. Then `u` goes on, the file stays as it is, and who accepts the loss
-/// has `left` rows in `t`, for good.
+/// `damage` changes the log of `t` in a copy of the store. Then `u` keeps working, the file stays as it is, and after the loss is accepted
+/// `t` has `left` rows, permanently.
 fn loses_its_table_alone(sound: &Path, name: &str, left: u64, damage: impl Fn(&Path)) {
     let dir = copy_of(sound);
     let path = log_of(dir.path(), 1);
@@ -213,13 +213,13 @@ fn loses_its_table_alone(sound: &Path, name: &str, left: u64, damage: impl Fn(&P
 #[test]
 fn a_log_with_a_damaged_header_is_lost_when_the_loss_is_accepted_and_not_before() {
     let dir = sample();
-    // Each field of it, a reserved byte, the schema and the padding.
+    // Each field of the header, a reserved byte, the schema and the padding.
     for at in [0, 8, 12, 16, 24, 32, 40, 48, 56, 100, 120, 140, 4000] {
         loses_its_table_alone(dir.path(), &format!("byte {at}"), 0, |path| flip(path, at));
     }
 }
 
-/// Where each record of a log ends.
+/// The end of each record of a log.
 fn record_ends(log: &[u8]) -> Vec<usize> {
     let word = |at: usize| u64::from_le_bytes(log[at..at + 8].try_into().unwrap()) as usize;
     let next = |at: &usize| Some(at + word(*at)).filter(|next| next > at);
@@ -269,7 +269,7 @@ fn a_log_that_is_missing_is_lost_when_the_loss_is_accepted_and_not_before() {
 }
 
 #[test]
-fn a_lost_log_of_a_store_that_was_never_closed_had_nobody_knows_how_many_rows() {
+fn the_rows_of_a_lost_log_are_not_counted_if_the_store_was_never_closed() {
     let (dir, store) = fresh();
     create_table(&store, "t", &ints(0..1).schema());
     append_rows(&store, "t", 0..10);
@@ -299,14 +299,14 @@ fn what_is_appended_after_a_close_and_not_closed_is_no_damage_when_a_crash_takes
     let store = open(dir.path());
     append_rows(&store, "t", 0..10);
     let crashed = copy_of(dir.path());
-    // The last record only half arrived.
+    // The last record is incomplete.
     let path = log_of(crashed.path(), 1);
     let mut bytes = fs::read(&path).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     bytes[used - 8..].fill(0);
     fs::write(&path, bytes).unwrap();
     assert_eq!(rows(&open(crashed.path()), "t").unwrap(), 200);
-    // And damage to what was closed is found also then.
+    // Damage to what was there at the close is still found then.
     let crashed = copy_of(dir.path());
     damage(crashed.path());
     is_reported(&rows(&open(crashed.path()), "t").unwrap_err());
@@ -355,7 +355,7 @@ fn a_note_that_is_damaged_or_missing_is_a_problem_of_the_check_at_most() {
     let store = open(dir.path());
     assert_eq!(rows(&store, "t").unwrap(), 200);
     let problems = store.check(|_| {}).unwrap().problems;
-    assert!(problems.len() == 1 && problems[0].contains("has another checksum than it says"), "{problems:?}");
+    assert!(problems.len() == 1 && problems[0].contains("has a wrong checksum"), "{problems:?}");
     drop(store);
     assert_eq!(open(dir.path()).check(|_| {}).unwrap().problems, Vec::<String>::new());
     fs::remove_file(&path).unwrap();
@@ -369,7 +369,7 @@ fn a_note_that_could_not_be_made_durable_stops_what_comes_after_it() {
     let before = note();
     let store = open(dir.path());
     append_rows(&store, "t", 0..10);
-    // It takes all bytes, and cannot be synced.
+    // It accepts all bytes, and cannot be synced.
     std::os::unix::fs::symlink("/dev/null", dir.path().join("closed.new")).unwrap();
     drop(store);
     assert_eq!(note(), before);

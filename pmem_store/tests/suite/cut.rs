@@ -1,4 +1,4 @@
-//! Segments cut short while they are read: an error that says so, never zeros for values.
+//! A segment that is cut short while it is read is an error that says so, and never reads as zeros.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn a_segment_cut_short_while_it_is_read_is_an_error_for_the_query() {
     assert!(error.contains(segment.path().to_str().unwrap()), "{error}");
 }
 
-/// Also inside a page, whose rest then reads as zeros without a fault.
+/// The cut may be inside a page, whose rest then reads as zeros without a fault.
 #[test]
 fn a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so() {
     let rows = 150_000;
@@ -38,7 +38,7 @@ fn a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so() {
     assert_eq!(whole.batch_count(), 2);
     let expected = [0, 1].map(|index| whole.batch(index, &[0, 1]).unwrap());
     let messages: Vec<usize> = (0..bytes.len() - 4).step_by(64).filter(|at| bytes[*at..at + 4] == [0xff; 4]).collect();
-    // Of the schema, of two batches, and the end of the stream.
+    // The messages are the schema, two batches, and the end of the stream.
     let [_, first, second, end] = messages[..] else { panic!("{messages:?}") };
     let mut random = Random(5);
     let messages = (first..first + 600).chain(second..second + 600).step_by(8);
@@ -50,7 +50,7 @@ fn a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so() {
         for (index, ends_at) in [second, end].into_iter().enumerate() {
             match segment.batch(index, &[0, 1]) {
                 Ok(batch) => {
-                    // Less than the padding of a buffer is missing, or what comes after the batch.
+                    // Only padding of a buffer is missing, or what comes after the batch.
                     assert!(length + 64 > ends_at, "batch {index}, {length} bytes");
                     assert_eq!(batch, expected[index], "batch {index}, {length} bytes");
                 }

@@ -1,4 +1,4 @@
-//! Columns come, go and change their names; segments stay as they were written, and so does the past.
+//! Columns are added, dropped and renamed; segments and older versions stay as they were written.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn rows(columns: &[&str]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.iter().enumerate().map(|(at, name)| (*name, array(at), true))).unwrap()
 }
 
-/// The table with these columns; the version it became.
+/// Gives the table these columns; returns the new version.
 fn alter(store: &Store, columns: &[(&str, u32)]) -> u64 {
     let mut transaction = store.begin().unwrap();
     transaction.alter_table("main", "t", altered(columns)).unwrap();
@@ -29,7 +29,7 @@ fn altered(columns: &[(&str, u32)]) -> TableAlteration {
     TableAlteration { schema: Some((schema, infos.collect())), ..TableAlteration::default() }
 }
 
-/// For each segment, where it has the table's columns.
+/// For each segment, the indices of the table's columns in it.
 fn places(table: &TableSnapshot) -> Vec<Option<Vec<Option<usize>>>> {
     table.segments().iter().map(|segment| segment.columns().map(|places| places.to_vec())).collect()
 }
@@ -99,7 +99,7 @@ fn a_transaction_that_is_given_up_leaves_the_columns_and_the_ids_as_they_were() 
 }
 
 #[test]
-fn rows_that_wait_for_a_log_are_of_the_columns_they_were_written_with() {
+fn pending_rows_keep_the_columns_that_they_were_written_with() {
     let (dir, store) = store_with(&[rows(&["a", "b"])]);
     let id = table(&store, "t").record().id;
     let mut transaction = store.begin().unwrap();

@@ -1,5 +1,5 @@
-//! Every call to the disk fails once, at every place where a script of all kinds of commits reaches it: segments, logs and
-//! the catalog lie on a simulated disk. No store is left that does not open, or that lacks what was acknowledged.
+//! Every call to the disk fails once, wherever a script of all kinds of commits reaches it: segments, logs and
+//! the catalog lie on a simulated disk. Afterwards the store opens, and has everything that was acknowledged.
 
 mod script;
 
@@ -17,7 +17,7 @@ fn open_on(disk: &Disk, path: &Path, create: bool) -> Result<Store, StoreError> 
     disk.under(|| Store::open(path, options))
 }
 
-/// What was seen after each step of a run in which nothing fails; how many calls it took.
+/// The states after each step of a run without failures, and its number of calls.
 fn expected() -> (Vec<State>, u64) {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Disk::new());
     let store = open_on(&disk, dir.path(), true).unwrap();
@@ -35,7 +35,7 @@ struct Run {
     dir: tempfile::TempDir,
     disk: Disk,
     failure: Failure,
-    /// How many steps were acknowledged, and the error of the next one; None where the store was never open.
+    /// The number of acknowledged steps, and the error of the next one; `None` if the store was never open.
     acknowledged: Option<usize>,
     error: Option<String>,
 }
@@ -52,7 +52,7 @@ impl Run {
         if let Some(reason) = store.poisoned() {
             let before = state(&store).ok();
             for step in &steps[done..] {
-                // One that has nothing to do may succeed.
+                // A step that has nothing to do may succeed.
                 let _ = disk.under(|| step(&store));
                 assert_eq!(state(&store).ok(), before, "{failure:?}: something is written after {reason}");
             }
@@ -67,7 +67,7 @@ impl Run {
         Run { dir, disk, failure, acknowledged: Some(done), error: error.map(|error| error.to_string()) }
     }
 
-    /// The store at `path` opens, has what was acknowledged and no half of anything, and can be written to.
+    /// The store at `path` opens, has what was acknowledged and nothing incomplete, and can be written to.
     fn check(&self, path: &Path, states: &[State], how: &str) {
         let context = format!("{:?}, {how}, {:?} steps, {:?}", self.failure, self.acknowledged, self.error);
         let Some(done) = self.acknowledged else {
@@ -84,14 +84,14 @@ impl Run {
             self.disk.under(|| script::insert(&store, "t", 9_000..9_002)).unwrap_or_else(|error| panic!("{context}: {error}"));
             before.extend([9_000, 9_001]);
             assert_eq!(values(&store), Some(before.clone()), "{context}");
-            // What was lost in the failure is not what this is built on.
+            // Later writes must not depend on what the failure has lost.
             let cut = after_power_cut(&self.disk, path, SurvivingStores::Nothing);
             let store = open_on(&Disk::new(), cut.path(), false).unwrap_or_else(|error| panic!("{context}, then: {error}"));
             assert_eq!(values(&store), Some(before), "{context}, then a loss of power");
         }
     }
 
-    /// Nothing was promised: there is a store or none, and one can be made.
+    /// Nothing was acknowledged: there is a store or none, and one can be created.
     fn check_never_open(&self, path: &Path, context: &str) {
         let store = open_on(&self.disk, path, true).unwrap_or_else(|error| panic!("{context}: {error}"));
         self.disk.under(|| steps()[0](&store)).unwrap();
@@ -117,8 +117,8 @@ fn after_power_cut(disk: &Disk, store: &Path, kept: SurvivingStores) -> tempfile
     copy
 }
 
-/// Each call fails in a run of its own; how many calls there are, and how many of them were noticed. `kept_of` says which
-/// losses of power are tried after it.
+/// Each call fails in a separate run; returns the number of calls, and how many failures were noticed. `kept_of` chooses
+/// the losses of power that are tried after each.
 fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<SurvivingStores>) -> (u64, usize) {
     let (states, calls) = expected();
     let steps = steps();
@@ -129,7 +129,7 @@ fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<Su
         failed += usize::from(run.error.is_some());
         for kept in kept_of(call) {
             let copy = after_power_cut(&run.disk, run.dir.path(), kept);
-            // A disk of its own: all that is there is durable.
+            // It is a new disk, so everything on it is durable.
             let cut = Run { dir: copy, disk: Disk::new(), failure, acknowledged: run.acknowledged, error: run.error.clone() };
             cut.check(cut.dir.path(), &states, &format!("{kept:?} of what was not flushed"));
         }

@@ -1,4 +1,4 @@
-//! Lost pages become errors of the reader; everything else about SIGBUS stays as it was.
+//! Lost pages become errors of the reader; all other SIGBUS signals behave as before.
 
 mod signals;
 
@@ -74,7 +74,7 @@ fn slots_of_dropped_mappings_are_used_again() {
         let path = file_of_sevens(dir.path(), "many");
         let lost = file_of_sevens(dir.path(), "lost");
         for _ in 0..3 {
-            // More than fit into two chunks of the registry.
+            // They are more than fit into two chunks of the registry.
             let many: Vec<_> = (0..3000).map(|_| Mapping::open(&path, None).expect("map")).collect();
             std::fs::write(&lost, vec![7u8; FILE_BYTES]).expect("write");
             let last = Mapping::open(&lost, None).expect("map");

@@ -1,4 +1,4 @@
-//! Segments of someone else's making, whose checksums fit: opening one never panics.
+//! Forged segments with matching checksums: opening one never panics.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use twox_hash::XxHash3_64;
 use crate::check::{covered, read_ipc};
 use crate::helpers::*;
 
-/// Files and checksums of someone else's making, which fit each other: the parser is on its own.
+/// Writes forged files and checksums that match each other, so that only the parser protects the reader.
 struct Forger {
     dir: TempDir,
     bytes: Vec<u8>,
@@ -62,7 +62,7 @@ fn foreign_bytes_in_the_metadata_never_panic() {
     let mut refused = 0;
     for round in 0..500 {
         let mut forged = forger.bytes.clone();
-        // Every other time the footer, which is in the last range.
+        // Every other round changes the footer, which is in the last range.
         let last = forger.metadata.len() - 1;
         let (_, range) = &forger.metadata[if round % 2 == 0 { last } else { random.below(last + 1) }];
         for _ in 0..=random.below(4) {
@@ -89,7 +89,7 @@ fn values_that_are_not_of_their_type_are_found_by_who_validates_also_under_check
         .filter(|(_, (is_metadata, _))| !is_metadata)
         .map(|(row, (_, range))| (row, range.start as usize..range.end as usize))
         .collect();
-    // Offsets, and text.
+    // The buffers are offsets and text.
     assert_eq!(buffers.len(), 2);
     forger.metadata.extend(buffers.clone());
     for (_, range) in buffers {
@@ -102,7 +102,7 @@ fn values_that_are_not_of_their_type_are_found_by_who_validates_also_under_check
 
 #[test]
 fn row_counts_that_overflow_together_are_an_error() {
-    // Batches of 16, 16 and 2 zones; the first two will claim 2^63 rows less a zone.
+    // The batches have 16, 16 and 2 zones; the first two will claim 2^63 rows minus a zone.
     let (_dir, store) = store_with(&[ints(0..34 * ZONE_ROWS as i64)]);
     let table = table(&store, "t");
     let handle = &table.segments()[0];

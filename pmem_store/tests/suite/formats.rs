@@ -1,5 +1,5 @@
-//! Stores that past versions wrote are opened by this one. Each folder of `fixtures` is one, as the
-//! program of its time left it.
+//! This version opens stores that past versions wrote. Each folder of `fixtures` is a store as
+//! the program of its time left it.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ fn a_store_of_before_versions_is_read_as_it_is() {
 fn a_store_of_before_versions_can_be_changed_and_then_has_them() {
     let dir = format_1();
     let store = open(dir.path());
-    // The fixture's versions grow old, and those of more than a day ago would go when the store is opened again.
+    // The fixture's versions are more than a day old, and would expire when the store is opened again.
     store.set_retention_ms(1_000 * 365 * 24 * 3_600_000).unwrap();
     let first = store.snapshot().unwrap().version();
     let version = delete(&store, "t", 0..5);

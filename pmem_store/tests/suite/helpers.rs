@@ -1,4 +1,4 @@
-//! What several rooms of the suite need: stores in temporary directories, and data.
+//! Common helpers of the suite: stores in temporary directories, and data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
     Store::open(path, StoreOptions { read_only: true, ..StoreOptions::default() })
 }
 
-/// A store that does not exist yet is made in a directory that does.
+/// A new store in a directory that exists.
 pub fn fresh() -> (TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
@@ -103,7 +103,7 @@ pub fn read_ints(table: &TableSnapshot) -> Vec<i64> {
     read(table).column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec()
 }
 
-/// The values of a table of [`ints`] that are not deleted, and where they lie.
+/// The values of a table of [`ints`] that are not deleted, and their positions.
 pub fn live_ints(table: &TableSnapshot) -> Vec<i64> {
     let segments = table.segments().iter();
     let live = segments.flat_map(|segment| {
@@ -116,12 +116,12 @@ pub fn live_ints(table: &TableSnapshot) -> Vec<i64> {
     live.collect()
 }
 
-/// Rows of one segment, as [`pmem_store::Transaction::delete_rows`] takes them.
+/// Rows of one segment, as arguments of [`pmem_store::Transaction::delete_rows`].
 pub fn rows_of(segment: u64, rows: impl IntoIterator<Item = u32>) -> BTreeMap<u64, RoaringBitmap> {
     BTreeMap::from([(segment, rows.into_iter().collect())])
 }
 
-/// Deletes rows of the table's first segment in a transaction of its own.
+/// Deletes rows of the table's first segment in a separate transaction.
 pub fn delete(store: &Store, name: &str, rows: impl IntoIterator<Item = u32>) -> u64 {
     let table = table(store, name);
     let mut transaction = store.begin().unwrap();
@@ -158,13 +158,13 @@ pub fn files_below(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The segment files of a store, without what lies beside them.
+/// The segment files of a store, without their side files.
 pub fn segment_files(store: &Path) -> Vec<PathBuf> {
     let is_segment = |path: &PathBuf| path.to_str().is_some_and(|path| path.matches('.').count() == 1);
     files_below(&store.join("segments")).into_iter().filter(is_segment).collect()
 }
 
-/// What a crash of the process leaves: the files as they are now, open or not.
+/// What a crash of the process leaves: copies of the current files, open or not.
 pub fn copy_of(store: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in files_below(store) {

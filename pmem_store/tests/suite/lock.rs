@@ -1,4 +1,4 @@
-//! Who may open a store together with whom, and what the others are told.
+//! Which processes may open a store together, and the errors that the others get.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use crate::child::{child, in_child, rerun};
 const STORE: &str = "QUIVER_TEST_STORE";
 const HOLD: &str = "lock::a_child_process_holds_a_lock_until_its_input_ends";
 
-/// Not a fact by itself: the other process of the tests below.
+/// This is no test by itself: it is the other process of the tests below.
 #[test]
 fn a_child_process_holds_a_lock_until_its_input_ends() {
     if !in_child() {
@@ -26,7 +26,7 @@ fn a_child_process_holds_a_lock_until_its_input_ends() {
     let _ = std::io::stdin().lines().count();
 }
 
-/// The process, and its output, which it needs open until its end.
+/// The process, and its output, which must stay open until the process ends.
 struct Other {
     process: Child,
     _output: Lines<BufReader<ChildStdout>>,
@@ -96,7 +96,7 @@ fn a_reader_of_a_directory_it_may_not_write_needs_no_lock_file() {
     if in_child() {
         let store = std::env::var(STORE).expect("set by the parent");
         let store = Path::new(&store);
-        // SAFETY: gives up root in this child only, since root may write everywhere; without root
+        // SAFETY: gives up root in this child only, because root may write everywhere; without root
         // it fails, and the directory is read-only anyway.
         unsafe { libc::setuid(65534) };
         StoreLock::acquire(store, LockKind::Shared).expect("nothing to lock, nobody can write");

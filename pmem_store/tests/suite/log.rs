@@ -1,5 +1,5 @@
-//! The log of small writes: what was appended is read in place, what was flushed survives, and what
-//! was not is never there by half.
+//! The log of small writes: appended rows are read in place, flushed rows survive a crash, and
+//! other rows are never incomplete after it.
 
 mod appending;
 mod crashes;

@@ -1,4 +1,4 @@
-//! Mappings of sealed files: what they hand out, and what they refuse.
+//! Mappings of sealed files: their content, and the errors.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a crash leaves is the last commit, whole, and nothing else.
+//! A crash leaves the last commit, complete, and nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn store_of_a_hundred() -> (TempDir, Store, TableId) {
     (dir, store, id)
 }
 
-/// Opens what a crash now would leave, and looks.
+/// Opens what a crash at this moment would leave, and checks it.
 fn assert_recovers(store: &Path, expected: std::ops::Range<i64>, segments: usize) {
     let copy = copy_of(store);
     for _ in 0..2 {
@@ -26,7 +26,7 @@ fn assert_recovers(store: &Path, expected: std::ops::Range<i64>, segments: usize
         assert_eq!(segment_files(copy.path()).len(), segments);
     }
     assert!(!copy.path().join("dirty").exists());
-    // The ids of what was thrown away can be used again.
+    // The ids of removed files can be used again.
     let recovered = open(copy.path());
     append(&recovered, "t", &[ints(0..1)]);
     assert_eq!(table(&recovered, "t").row_count(), expected.count() as u64 + 1);
@@ -74,7 +74,7 @@ fn a_crash_after_a_drop_leaves_no_segment_of_the_table() {
     let (dir, store, id) = store_of_a_hundred();
     let reader = table(&store, "t");
     drop_table(&store, "t");
-    // Kept for the reader, and not removed before the crash.
+    // The file was kept for the reader, and not removed before the crash.
     assert_eq!(segment_files(dir.path()).len(), 1);
     let copy = copy_of(dir.path());
     let recovered = open(copy.path());
@@ -111,7 +111,7 @@ fn an_appender_that_outlives_the_store_takes_nothing_from_the_next_one() {
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(1 << 20);
     appender.write(ints(0..200_000)).unwrap();
     drop(store);
-    // It would give the ids of the appender's files to others.
+    // The next store would assign the ids of the appender's files again.
     assert!(matches!(Store::open(dir.path(), Default::default()), Err(pmem_store::StoreError::Lock(_))));
     drop(appender);
     let store = open(dir.path());
@@ -132,7 +132,7 @@ fn side_tables_without_a_segment_and_foreign_files_in_place_of_one_are_handled()
     fs::write(segments.join("notes.txt"), "not ours").unwrap();
     let recovered = open(crashed.path());
     assert_eq!(table(&recovered, "t").row_count(), 100);
-    // The four files of the segment and what is not named as ours.
+    // The four files of the segment and one with a foreign name.
     assert_eq!(files_below(&segments).len(), 5);
     assert!(!segments.join("78").exists());
 }
@@ -185,7 +185,7 @@ fn a_mark_that_could_not_be_set_is_set_by_the_next_write() {
     let (dir, store, id) = store_of_a_hundred();
     drop(store);
     let store = open(dir.path());
-    // Stands in the way of the file.
+    // The directory takes the file's name.
     fs::create_dir(dir.path().join("dirty")).unwrap();
     store.begin().err().unwrap();
     store.begin().err().unwrap();
@@ -213,7 +213,7 @@ fn opening_a_store_of_twenty_thousand_segments_opens_none() {
     transaction.add_segments(id, segments.clone(), false).unwrap();
     transaction.commit("INSERT").unwrap();
     drop(store);
-    // Not one of the files exists.
+    // None of the files exists.
     let store = open(dir.path());
     let table = table(&store, "t");
     assert_eq!((table.segments().len(), table.row_count()), (20_000, 20_000 * 8_192));

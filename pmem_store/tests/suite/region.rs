@@ -1,4 +1,4 @@
-//! Every kind of region: what is sealed is what was written, and what cannot be kept is refused.
+//! Every kind of region: it seals what was written, and refuses what cannot be kept.
 
 mod contents;
 mod crash;
@@ -26,7 +26,7 @@ fn kinds() -> Vec<RegionKind> {
     kinds
 }
 
-/// The kinds whose bytes are the file's while they are written.
+/// The kinds that write directly to the bytes of the file.
 fn mapped_kinds() -> impl Iterator<Item = RegionKind> {
     kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated)
 }
@@ -39,7 +39,7 @@ fn is_empty(dir: &Path) -> bool {
     std::fs::read_dir(dir).expect("readable").next().is_none()
 }
 
-/// Writes short and long runs, seals, and returns what is in the file.
+/// Writes short and long runs, seals, and returns the content of the file.
 fn write_and_seal(path: &Path, kind: RegionKind) -> Vec<u8> {
     let mut region = region(path, kind);
     let long: Vec<u8> = (0..50_000u32).map(|i| (i % 251) as u8).collect();

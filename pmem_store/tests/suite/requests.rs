@@ -1,4 +1,4 @@
-//! Requests of other processes to the one that has a store open for writing, and what becomes of their files.
+//! Requests of other processes to the one that has a store open for writing, and the fate of their files.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ impl Desk {
         self.dir.path().join("requests")
     }
 
-    /// A file that looks like a request, with its asker's lock on it.
+    /// A file that looks like a request, with its client's lock on it.
     fn forge(&self, name: &str, bytes: &[u8]) -> File {
         fs::create_dir_all(self.requests()).unwrap();
         let path = self.requests().join(name);
@@ -124,8 +124,8 @@ fn a_request_that_cannot_be_understood_says_why() {
         (b"\xff\x00garbage", "expected value"),
         (b"{\"format\":1}", "missing field"),
         (b"{\"format\":9,\"anything\":[]}", "formats up to 1"),
-        (b"{\"format\":1,\"request\":\"dance\",\"to\":\"/a\",\"copies\":true,\"pid\":1}", "nobody can be asked for \"dance\""),
-        (b"{\"format\":1,\"request\":\"backup\",\"to\":\"a/b\",\"copies\":true,\"pid\":1}", "no absolute path"),
+        (b"{\"format\":1,\"request\":\"dance\",\"to\":\"/a\",\"copies\":true,\"pid\":1}", "there is no request \"dance\""),
+        (b"{\"format\":1,\"request\":\"backup\",\"to\":\"a/b\",\"copies\":true,\"pid\":1}", "not an absolute path"),
         (huge.as_bytes(), "too large"),
     ];
     for (bytes, what) in cases {
@@ -166,7 +166,7 @@ fn files_of_others_stay_and_links_and_pipes_are_not_opened() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_directory_is_an_error_for_who_asks() {
+fn a_file_in_place_of_the_directory_is_an_error_for_the_client() {
     let mut desk = Desk::new();
     fs::write(desk.requests(), b"").unwrap();
     let error = PendingRequest::submit(desk.dir.path(), &request("/a")).unwrap_err().to_string();
@@ -198,7 +198,7 @@ fn who_opens_the_store_for_writing_begins_anew_with_those_who_wait() {
 }
 
 #[test]
-fn askers_and_holder_do_not_disturb_each_other() {
+fn clients_and_holder_do_not_disturb_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     std::thread::scope(|scope| {

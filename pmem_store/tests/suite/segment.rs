@@ -111,7 +111,7 @@ fn a_write_past_the_target_size_goes_on_in_the_next_segment() {
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(6 << 20);
     appender.write(ints(0..1_000_000)).unwrap();
     let segments = appender.finish().unwrap();
-    // 8 MB of values: slices of one big batch count as what they show.
+    // These are 8 MB of values: slices of one large batch count with what they show.
     assert_eq!(segments.len(), 2);
     assert!(segments.iter().all(|segment| segment.size_bytes <= 6 << 20));
     let mut transaction = store.begin().unwrap();
@@ -136,14 +136,14 @@ fn a_segment_lies_as_the_format_says() {
     let bytes = std::fs::read(segment(&store).path()).unwrap();
     assert_eq!(&bytes[..8], b"ARROW1\0\0");
     assert_eq!(&bytes[8..64], [0; 56]);
-    // The schema message: continuation mark and a length that ends at a multiple of 64.
+    // The schema message: a continuation mark and a length that ends at a multiple of 64.
     assert_eq!(&bytes[64..68], [0xff; 4]);
     let length = u32::from_le_bytes(bytes[68..72].try_into().unwrap()) as usize;
     let first_batch = 72 + length;
     assert_eq!(first_batch % 64, 0);
     assert_eq!(&bytes[first_batch..first_batch + 4], [0xff; 4]);
     let length = u32::from_le_bytes(bytes[first_batch + 4..first_batch + 8].try_into().unwrap()) as usize;
-    // No validity, then the values.
+    // There is no validity buffer; the values follow.
     let values = first_batch + 8 + length;
     assert_eq!(values % 64, 0);
     assert_eq!(&bytes[values + 8..values + 16], 1i64.to_le_bytes());
@@ -178,7 +178,7 @@ fn a_segment_whose_schema_does_not_fit_says_so_and_leaves_no_file() {
     let path = dir.path().join("1.arrow");
     let schema = ints(0..1).schema();
     for kind in [RegionKind::Auto, RegionKind::Plain, RegionKind::Simulated] {
-        // No room for the first bytes; none for the schema.
+        // There is no room for the first bytes, or none for the schema.
         for capacity_bytes in [4, 100] {
             let schema = Arc::clone(&schema);
             let new = SegmentWriter::create(&path, 1, schema, capacity_bytes, kind, &PoisonFlag::new());
@@ -215,7 +215,7 @@ fn a_segment_that_is_too_small_or_poisoned_says_so_and_leaves_no_file() {
 }
 
 /// Rows wait in memory until there are enough, so a value that does not fit may be noticed late; the
-/// rows that waited with it are gone then.
+/// rows that waited with it are lost then.
 #[test]
 fn after_rows_were_refused_none_of_a_write_can_be_finished() {
     let (dir, store) = fresh();

@@ -1,4 +1,4 @@
-//! Distinct counts are close, and add up.
+//! Distinct counts are close, and can be merged.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn the_sketch_of_a_column_is_kept_with_the_segment() {
     let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>((0..20_000).map(|row| Some(vec![Some(row)])));
     let segment = segment_of(vec![Arc::new(numbers), Arc::new(list), Arc::new(BooleanArray::from(vec![None; 20_000]))]);
     let estimate = |index| segment.statistics().summary(index).distinct.as_ref().map(DistinctSketch::estimate);
-    // Rows 0, 5, 10 … of each remainder: NULL takes no value away.
+    // Rows 0, 5, 10 … have every remainder, so NULL removes no value.
     assert_eq!(estimate(0), Some(5));
     assert_eq!(estimate(1), None);
     assert_eq!(estimate(2), Some(0));

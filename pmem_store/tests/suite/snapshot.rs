@@ -1,4 +1,4 @@
-//! Changes are seen together, and never by a reader that came before.
+//! Changes become visible together, and never to an older reader.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn a_reader_from_before_a_drop_reads_every_row_after_it() {
     let before = table(&store, "t");
     drop_table(&store, "t");
     assert!(store.snapshot().unwrap().table("main", "t").unwrap().is_none());
-    // The segment was never mapped before: its file must still be there.
+    // The segment was never mapped before, so its file must still exist.
     assert_eq!(read_ints(&before), (0..100_000).collect::<Vec<i64>>());
     assert_eq!(segment_files(dir.path()).len(), 1);
     drop(before);
@@ -116,7 +116,7 @@ fn a_name_is_taken_once_by_a_table_or_a_view() {
     transaction.create_view(view("w"), true).unwrap();
     assert!(exists(transaction.create_table(store.new_table_id(), new_table("w", &schema), false)));
     assert!(exists(transaction.create_namespace("main")));
-    // Names that differ by case are two names.
+    // Names that differ in case are different.
     transaction.create_table(store.new_table_id(), new_table("T", &schema), false).unwrap();
     transaction.commit("CREATE").unwrap();
     assert_eq!(store.snapshot().unwrap().tables().unwrap().len(), 2);
@@ -159,7 +159,7 @@ fn a_namespace_with_tables_is_dropped_with_them_or_not_at_all() {
     let schema = ints(0..1).schema();
     let mut transaction = store.begin().unwrap();
     transaction.create_namespace("sales").unwrap();
-    // A name that begins alike must survive.
+    // A name with the same beginning must survive.
     transaction.create_namespace("sales2").unwrap();
     for namespace in ["sales", "sales2"] {
         let id = store.new_table_id();
@@ -190,6 +190,6 @@ fn readers_of_one_version_share_what_was_read() {
     let (one, two) = (one.segments()[0].open().unwrap(), two.segments()[0].open().unwrap());
     assert!(std::sync::Arc::ptr_eq(&one, &two));
     append(&store, "t", &[ints(10..20)]);
-    // A commit that adds rows does not map again what was mapped.
+    // A commit that adds rows does not map the same segment again.
     assert!(std::sync::Arc::ptr_eq(&one, &table(&store, "t").segments()[0].open().unwrap()));
 }

@@ -1,4 +1,4 @@
-//! Statistics never let a zone be skipped that has a row in question.
+//! Statistics never skip a zone that has a matching row.
 
 mod floats;
 mod texts;
@@ -27,7 +27,7 @@ fn zones_of(column: ArrayRef) -> ZoneColumn {
     segment_of(vec![column]).statistics().column(0).clone()
 }
 
-/// Small numbers, no zero, one in ten NULL, none but NULLs in the last zone.
+/// Small numbers without zero; one in ten is NULL, and the last zone has only NULLs.
 fn random_numbers(random: &mut Random) -> ArrayRef {
     let values = (0..ROWS).map(|row| {
         let value = 1 + random.below(99) as i64;
@@ -110,7 +110,7 @@ fn the_extremes_of_a_segment_are_those_of_all_its_values() {
 
 #[test]
 fn a_segment_whose_zones_do_not_tell_all_bounds_has_no_extremes() {
-    // Of a zone with NaN, and of a type without an order, nothing is known.
+    // A zone with NaN, and a type without an order, have no bounds.
     let with_nan = Float64Array::from_iter_values((0..ROWS).map(|row| if row == 5 { f64::NAN } else { row as f64 }));
     let months = IntervalYearMonthArray::from(vec![1; ROWS]);
     let segment = segment_of(vec![new_null_array(&DataType::Int64, ROWS), Arc::new(with_nan), Arc::new(months)]);

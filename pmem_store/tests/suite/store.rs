@@ -1,4 +1,4 @@
-//! Opening a store, what it refuses, and what its readers see.
+//! Opening a store: what it refuses, and what its readers see.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -34,7 +34,7 @@ fn a_store_is_made_where_there_is_none_and_opens_again_with_its_rows() {
 }
 
 #[test]
-fn what_has_secrets_in_it_is_its_owners_alone() {
+fn only_the_owner_can_read_files_with_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let (made, given) = (dir.path().join("above/made"), dir.path().join("given"));
@@ -80,7 +80,7 @@ fn a_declared_schema_is_kept_with_its_encodings_and_metadata() {
 }
 
 #[test]
-fn what_a_table_and_a_view_are_declared_with_is_kept() {
+fn the_declarations_of_a_table_and_a_view_are_kept() {
     let (dir, store) = fresh();
     let order = ColumnOrder { column: "v".into(), descending: true, nulls_first: false };
     let schema = ints(0..1).schema();
@@ -110,7 +110,7 @@ fn what_is_not_a_store_is_refused_and_left_alone() {
     assert!(open_error(&file).contains("is a file, not a directory"));
     assert!(open_error(dir.path()).contains("has other files"));
     assert_eq!(files_below(dir.path()).len(), 1);
-    // Segments whose catalog was lost are not taken for a place to make a store in.
+    // A directory with segments and no catalog is no place for a new store.
     let lost = tempfile::tempdir().unwrap();
     fs::create_dir(lost.path().join("segments")).unwrap();
     assert!(open_error(lost.path()).contains("has other files"));

@@ -1,4 +1,4 @@
-//! Small writes: rows that are in a log before they are in a segment.
+//! Small writes: their rows are in a log before they are in a segment.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn insert_with(store: &Store, values: std::ops::Range<i64>, durability: Durabili
     transaction.commit("INSERT").unwrap()
 }
 
-/// Rows of segments, then of tails, that are not deleted.
+/// The rows of segments, then of tails, that are not deleted.
 fn all(table: &TableSnapshot) -> Vec<i64> {
     let mut values = live_ints(table);
     for tail in table.tails() {
@@ -152,7 +152,7 @@ fn a_transaction_of_a_log_and_the_catalog_is_whole_or_not_there() {
     assert_eq!(all(&table(&store, "t")), [1, 2, 10]);
     let copy = copy_of(dir.path());
     assert_eq!(all(&table(&open(copy.path()), "t")), [1, 2, 10]);
-    // One whose other half is refused leaves none of its rows.
+    // A transaction whose catalog part is refused leaves none of its rows.
     let mut refused = store.begin().unwrap();
     refused.append_rows(id, ints(20..21)).unwrap();
     refused.create_namespace("n").unwrap();
@@ -225,7 +225,7 @@ fn a_full_log_is_closed_and_another_one_goes_on() {
     assert_eq!(all(&after), (0..3_000_000).collect::<Vec<_>>());
 }
 
-/// Every writer's rows are there in their order, every reader sees a prefix of each.
+/// Every writer's rows are in order, and every reader sees a prefix of each.
 #[test]
 fn writers_and_readers_of_one_log_do_not_disturb_each_other() {
     let (dir, store) = empty_table();
@@ -271,7 +271,7 @@ fn writers_and_readers_of_one_log_do_not_disturb_each_other() {
 }
 
 #[test]
-fn several_who_seal_the_same_logs_do_not_meet() {
+fn several_threads_that_seal_the_same_logs_do_not_conflict() {
     let (dir, store) = empty_table();
     let id = table(&store, "t").record().id;
     for round in 0..10 {
@@ -301,7 +301,7 @@ fn logs_are_listed_with_their_rows() {
     assert!(logs[0].size_bytes > 0);
 }
 
-/// The deletion vector of a cleared log once counted rows that the transaction could not see.
+/// A former bug: the deletion vector of a cleared log counted rows that the transaction could not see.
 #[test]
 fn a_transaction_that_clears_a_table_sees_none_of_its_rows_and_does_not_lose_those_of_others() {
     let (_dir, store) = empty_table();

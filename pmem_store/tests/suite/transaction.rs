@@ -1,4 +1,4 @@
-//! Transactions: what they see, what they leave, and who wins.
+//! Transactions: what they see, what they leave, and conflicts.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn one_of_two_tables_of_a_name_is_refused_at_the_commit() {
 }
 
 #[test]
-fn two_that_replace_a_table_come_one_after_the_other() {
+fn two_replacements_of_a_table_happen_one_after_the_other() {
     let (dir, store) = store_with(&[ints(0..10)]);
     let schema = ints(0..1).schema();
     let mut one = store.begin().unwrap();
@@ -126,7 +126,7 @@ fn a_check_of_the_commit_sees_what_others_committed_meanwhile() {
 }
 
 #[test]
-fn a_check_is_asked_before_rows_go_to_a_log_and_sees_those_in_it() {
+fn a_check_runs_before_rows_go_to_a_log_and_sees_those_in_it() {
     let (dir, store) = store_with(&[ints(0..10)]);
     let id = table(&store, "t").record().id;
     let insert = |rows_max: u64| {
@@ -148,7 +148,7 @@ fn a_check_is_asked_before_rows_go_to_a_log_and_sees_those_in_it() {
     assert_eq!(table(&open(dir.path()), "t").row_count(), 13);
 }
 
-/// The rows 3 and 5 were deleted before, 0 meanwhile: all three are gone from what replaces them.
+/// The rows 3 and 5 were deleted before, 0 meanwhile: all three are missing from the replacement.
 #[test]
 fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
     let (_dir, store) = store_with(&[ints(0..10)]);
@@ -159,7 +159,7 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
     let kept: Vec<i64> = live_ints(&before).into_iter().rev().collect();
     appender.write(batch(vec![("v", Arc::new(arrow::array::Int64Array::from(kept)))])).unwrap();
     let added = appender.finish().unwrap();
-    // In reverse: value v of 0..10 without 3 and 5 is now at another place.
+    // In reverse order, value v of 0..10 without 3 and 5 is at another position now.
     let places = (0..10u32).map(|row| match row {
         3 | 5 => u32::MAX,
         0..3 => 7 - row,
@@ -176,7 +176,7 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
     assert_eq!(live_ints(&before), [0, 1, 2, 4, 6, 7, 8, 9]);
 }
 
-/// Puts a segment with the table's live rows in reverse in the place of its segments.
+/// Replaces the table's segments with one that has its live rows in reverse order.
 fn reverse(store: &Store) {
     let before = table(store, "t");
     let id = before.record().id;
@@ -205,14 +205,14 @@ fn reverse(store: &Store) {
 }
 
 #[test]
-fn rows_of_a_replaced_segment_are_deleted_where_they_went() {
+fn rows_of_a_replaced_segment_are_deleted_at_their_new_positions() {
     let (dir, store) = store_with(&[ints(0..4)]);
     append(&store, "t", &[ints(4..10)]);
     delete(&store, "t", [0]);
     let before = table(&store, "t");
     let (id, first, second) = (before.record().id, before.segments()[0].id(), before.segments()[1].id());
     let mut late = store.begin().unwrap();
-    // Row 0 of the first one is deleted already.
+    // Row 0 of the first segment is deleted already.
     assert_eq!(late.delete_rows(id, rows_of(first, [0, 1])).unwrap(), 1);
     assert_eq!(late.delete_rows(id, rows_of(second, [5])).unwrap(), 1);
     reverse(&store);
@@ -237,7 +237,7 @@ fn a_table_is_cleared_also_where_its_segments_were_replaced_meanwhile() {
 }
 
 #[test]
-fn rows_that_others_added_are_not_cleared_with_those_they_were_put_together_with() {
+fn rows_of_others_are_not_cleared_with_rows_of_the_same_compacted_segment() {
     let (_dir, store) = store_with(&[ints(0..4)]);
     let mut late = store.begin().unwrap();
     late.clear_table("main", "t").unwrap();
@@ -260,7 +260,7 @@ fn rows_of_a_replaced_segment_that_others_deleted_first_are_a_conflict() {
     let (before, after, none) = (deleting(0), deleting(3), deleting(2));
     delete(&store, "t", [0]);
     reverse(&store);
-    // In reverse: value 3.
+    // In reverse order this is value 3.
     delete(&store, "t", [0]);
     for late in [before, after] {
         assert!(matches!(late.commit("DELETE"), Err(StoreError::Conflict { table }) if table == "t"));
@@ -312,7 +312,7 @@ fn others_commit_while_a_check_still_looks() {
     transaction.create_namespace("n").unwrap();
     let (begin, begun) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
-    // The second time the sender is gone, and nothing is waited for.
+    // The second time the sender is gone, and the check does not wait.
     transaction.check_on_commit(Box::new(move |_| {
         let _ = begin.send(());
         match ended.recv_timeout(std::time::Duration::from_secs(60)) {

@@ -1,4 +1,4 @@
-//! Every type reads back equal to what was written, from where it lies in the mapping.
+//! Every type reads back equal to what was written, in place in the mapping.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn nulls(rows: usize, every: usize) -> Option<NullBuffer> {
     Some((0..rows).map(|row| row % every != 0).collect())
 }
 
-/// Empty, inlined and long ones, some NULL.
+/// Empty, inlined and long texts; some are NULL.
 pub fn texts(rows: usize) -> StringArray {
     (0..rows).map(|row| (row % 5 != 4).then(|| "añb".repeat(row % 9))).collect()
 }
@@ -28,7 +28,7 @@ pub fn numbers(rows: usize) -> ArrayRef {
 
 fn numbers_as(data_type: DataType) -> ArrayRef {
     let numbers = numbers(ROWS);
-    // Some types are made of 32-bit integers only.
+    // Some types can be made from 32-bit integers only.
     match cast(&numbers, &data_type) {
         Ok(array) => array,
         Err(_) => cast(&cast(&numbers, &DataType::Int32).unwrap(), &data_type).unwrap(),
@@ -38,7 +38,7 @@ fn numbers_as(data_type: DataType) -> ArrayRef {
 pub fn list_of<O: OffsetSizeTrait>(rows: usize, values: ArrayRef) -> ArrayRef {
     let offsets = (0..=rows).map(|row| O::usize_as(row * values.len() / rows)).collect::<ScalarBuffer<O>>();
     let field = Arc::new(Field::new("item", values.data_type().clone(), true));
-    // The NULL lists have values behind them, which nobody may see.
+    // The NULL lists have values behind them, which must not be visible.
     Arc::new(GenericListArray::new(field, OffsetBuffer::new(offsets), values, nulls(rows, 6)))
 }
 
@@ -158,7 +158,7 @@ fn assert_in_place(data: &ArrayData, segment: &Segment) {
     data.child_data().iter().for_each(|child| assert_in_place(child, segment));
 }
 
-/// Each column for itself, so that a failure names its type.
+/// Each column separately, so that a failure names its type.
 pub fn assert_round_trip(written: &[RecordBatch]) {
     let expected = concat_batches(&written[0].schema(), written).unwrap();
     let (_dir, store) = store_with(written);

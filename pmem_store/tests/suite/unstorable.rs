@@ -1,4 +1,4 @@
-//! What cannot be stored is refused before anything of it is.
+//! A value that cannot be stored is refused before anything is written.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn an_appender_refuses_a_schema_that_is_not_that_of_stored_rows() {
         let mut appender = store.appender(id, batch.schema()).unwrap();
         let error = appender.write(batch).unwrap_err().to_string();
         assert!(error.starts_with("column c0 (") && error.ends_with(") cannot be stored"), "{error}");
-        // Nor without rows: the table would be made with them.
+        // It fails without rows too, because the table would be created with the schema.
         appender.finish().unwrap_err();
         assert_eq!(segment_files(dir.path()).len(), 0);
     }

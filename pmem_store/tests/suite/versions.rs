@@ -1,4 +1,4 @@
-//! Older versions: reading them, keeping them, giving them up.
+//! Older versions: reading, keeping and expiring them.
 
 use pmem_store::StoreError;
 
@@ -134,11 +134,11 @@ fn a_time_before_the_oldest_kept_version_is_no_version_although_a_named_one_is_o
     while pause_ms(&store) <= time_ms {}
     store.expire_versions_before(u64::MAX).unwrap();
     assert!(store.table_at("main", "t", named).is_ok());
-    // What was the last version then, besides the named one, is not known any more.
+    // It is unknown which version was the last one then, besides the named one.
     assert!(matches!(store.version_at(time_ms), Err(StoreError::BeforeHistory { oldest_ms: Some(_) })));
 }
 
-/// Makes a version after a while; when it was made.
+/// Makes a version after a pause; returns its time.
 fn pause_ms(store: &pmem_store::Store) -> u64 {
     std::thread::sleep(std::time::Duration::from_millis(2));
     append(store, "t", &[ints(0..1)]);

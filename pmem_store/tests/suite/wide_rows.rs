@@ -1,4 +1,4 @@
-//! Rows of megabytes: a zone of them never comes together.
+//! Rows of megabytes: a zone of them never fits into memory.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("i", DataType::Int64, true), block]))
 }
 
-/// Rows of 4 MiB whose elements are all the row's number, and the buffer that they lie in.
+/// Rows of 4 MiB whose elements all equal the row's number, and their buffer.
 fn rows(numbers: std::ops::Range<usize>) -> (RecordBatch, Buffer) {
     let mut values = Vec::with_capacity(numbers.len() * ELEMENTS);
     numbers.clone().for_each(|number| values.resize(values.len() + ELEMENTS, number as f64));
@@ -54,7 +54,7 @@ fn rows_too_wide_for_a_zone_become_segments_as_they_come() {
         let (batch, buffer) = rows(number..number + 1);
         appender.write(batch).unwrap();
         given.push(buffer);
-        // Whom the appender still holds: 80 MiB, and not yet the row that made them so many.
+        // The buffers that the appender still holds: 80 MiB, and not yet the row that exceeded them.
         let held = given.iter().filter(|buffer| buffer.strong_count() > 1).count();
         assert!(held < 20, "{held} rows wait");
     }
@@ -73,7 +73,7 @@ fn rows_too_wide_for_a_zone_become_segments_as_they_come() {
             assert!((base..base + segment.mapping().unwrap().len()).contains(&at));
             number += 1;
         }
-        // As a scan hands it out: the same bytes.
+        // A zone is what a scan yields: the same bytes.
         let zone = segment.zone(&batch, 0, batch.num_rows()).unwrap();
         let address = |batch: &RecordBatch| batch.column(1).as_fixed_size_list().values().as_primitive::<Float64Type>().values().as_ptr();
         assert_eq!(address(&zone), address(&batch));
@@ -96,7 +96,7 @@ fn rows_wait_in_no_more_memory_than_they_may() {
     }
     let row_counts = |segments: &[SealedSegment]| segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>();
     assert_eq!(row_counts(&appender.finish().unwrap()), [3, 3, 1]);
-    // Of rows that are not wide the segment is one all the same: a zone of these is 64 KiB.
+    // Rows that are not wide still make one segment: a zone of these is 64 KiB.
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_pending_bytes(256 << 10);
     for zone in 0..20 {
         appender.write(ints(zone * ZONE_ROWS as i64..(zone + 1) * ZONE_ROWS as i64)).unwrap();
@@ -131,7 +131,7 @@ fn narrow_rows_before_wide_ones_keep_the_segment_that_they_are_in() {
     let given = [texts(17 * ZONE_ROWS, 2), texts(100, 1 << 19), texts(10, 2)];
     given.iter().for_each(|batch| appender.write(batch.clone()).unwrap());
     let segments = appender.finish().unwrap();
-    // 16 zones by themselves; the 17th with the wide rows, of which it makes a zone; they then end the segment.
+    // First 16 zones alone, then the 17th with some of the wide rows, which then end the segment.
     assert_eq!(segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>(), [17 * ZONE_ROWS as u64 + 100, 10]);
     commit(&store, id, segments);
     let read = read(&table(&store, "t"));
@@ -178,7 +178,7 @@ fn rows_made_in_place_read_back_equal() {
         assert_eq!(read.column(0).as_primitive::<Int64Type>().value(row), row as i64);
     });
     drop(store);
-    // As any other segment: every byte has its checksum, and statistics know the keys.
+    // Like any other segment, it has a checksum for every byte and statistics of the keys.
     let store = open(dir.path());
     let report = store.check(&mut |_| {}).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);

@@ -1,4 +1,4 @@
-"""Block matrices: tables of the columns `i`, `j` and `block`, which numpy writes and reads. docs/kernels.md says what SQL does with them."""
+"""Block matrices: tables with the columns `i`, `j` and `block`, written and read as numpy arrays. docs/kernels.md describes them in SQL."""
 
 from .reading import Matrix
 from .writing import as_rows

@@ -1,4 +1,4 @@
-"""An array as the rows of a block matrix, made while they are read."""
+"""Turns an array into the rows of a block matrix, lazily."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..errors import NotSupportedError, ProgrammingError
 from .layout import BLOCK_BYTES_MAX, Layout
 
 BATCH_BYTES = 32 << 20
-"""Blocks are handed over by so many bytes, and at least one."""
+"""The size of a record batch, which has at least one block."""
 
 BLOCK_MAX = 1024
-"""Rows and columns of a block where nobody says how many: 8 MiB of doubles."""
+"""The default number of rows and columns of a block: 8 MiB of doubles."""
 
 EXACT_MAX = 2**53
-"""A double has every whole number up to here."""
+"""A double represents every integer up to here."""
 
 
 def as_rows(values: Any, block: int | tuple[int, int] | None) -> pa.RecordBatchReader:
-    """What is read of `values` at a time is a block: an array that is mapped from a file is never whole in memory."""
+    """Reads one block of `values` at a time, so an array that is mapped from a file is never whole in memory."""
     source = _source(values)
     is_vector = len(source.shape) == 1
     rows, columns = (*map(int, source.shape), 1)[:2]
@@ -36,7 +36,7 @@ def as_rows(values: Any, block: int | tuple[int, int] | None) -> pa.RecordBatchR
 
 
 def _source(values: Any) -> Any:
-    """What has a shape, a type of numpy and parts `[rows, columns]`: an array, a memmap, a data set of h5py, a matrix. One
+    """An object with a shape, a numpy dtype and `[rows, columns]`: an array, a memmap, a data set of h5py, a matrix. One
     dimension makes a vector."""
     if isinstance(values, numpy.ma.MaskedArray):
         raise NotSupportedError("masked arrays have no form as a matrix", hint="say what stands for masked values: .filled(0)")
@@ -65,15 +65,17 @@ def _is_size(size: Any) -> bool:
     return isinstance(size, (int, numpy.integer)) and not isinstance(size, bool) and int(size) >= 1
 
 
-def _block(asked: int | tuple[int, ...] | None, shape: tuple[int, int], is_vector: bool) -> tuple[int, int]:
-    if asked is None:
-        # Of the size alone, so that matrices which can be multiplied have blocks that can; and a multiple of 64 bytes.
+def _block(requested: int | tuple[int, ...] | None, shape: tuple[int, int], is_vector: bool) -> tuple[int, int]:
+    if requested is None:
+        # Derived from the size only, so that matrices that can be multiplied have matching blocks; rounded up to 64 bytes.
         rows, columns = (min(BLOCK_MAX, max(8, -(-size // 8) * 8)) for size in shape)
         return rows, 1 if is_vector else columns
-    wanted = 1 if is_vector else 2
-    sizes: tuple[Any, ...] = (asked,) * wanted if _is_size(asked) else tuple(asked) if isinstance(asked, (tuple, list)) else ()
-    if len(sizes) != wanted or not all(_is_size(size) for size in sizes):
-        raise ProgrammingError(f"block is {asked!r}, and has to be {'a number' if is_vector else '(rows, columns)'} of at least 1")
+    dimensions = 1 if is_vector else 2
+    sizes: tuple[Any, ...] = (
+        (requested,) * dimensions if _is_size(requested) else tuple(requested) if isinstance(requested, (tuple, list)) else ()
+    )
+    if len(sizes) != dimensions or not all(_is_size(size) for size in sizes):
+        raise ProgrammingError(f"block is {requested!r}, and has to be {'a number' if is_vector else '(rows, columns)'} of at least 1")
     rows, columns = (*map(int, sizes), 1)[:2]
     return rows, columns
 
@@ -81,16 +83,16 @@ def _block(asked: int | tuple[int, ...] | None, shape: tuple[int, int], is_vecto
 def _batches(source: Any, layout: Layout) -> Iterator[pa.RecordBatch]:
     (rows, columns), (height, width) = layout.shape or (0, 0), layout.block
     storage = layout.kind.storage_type if isinstance(layout.kind, pa.BaseExtensionType) else layout.kind
-    places = quadrants(-(-rows // height), -(-columns // width))
+    indices = morton_order(-(-rows // height), -(-columns // width))
     count = max(1, BATCH_BYTES // (height * width * (layout.element.bit_width // 8)))
-    for start in range(0, len(places), count):
-        some = places[start : start + count]
+    for start in range(0, len(indices), count):
+        some = indices[start : start + count]
         blocks = numpy.zeros((len(some), height, width), layout.element.to_pandas_dtype())
         for block, (i, j) in zip(blocks, some.tolist()):
             part = _part(source, slice(i * height, min(rows, (i + 1) * height)), slice(j * width, min(columns, (j + 1) * width)))
             block[: part.shape[0], : part.shape[1]] = part
         values = pa.FixedSizeListArray.from_arrays(pa.array(blocks.reshape(-1)), type=storage)
-        numbers = [pa.array(numpy.ascontiguousarray(some[:, axis])) for axis, _ in enumerate(layout.places)]
+        numbers = [pa.array(numpy.ascontiguousarray(some[:, axis])) for axis, _ in enumerate(layout.index_columns)]
         values = values if storage == layout.kind else pa.ExtensionArray.from_storage(layout.kind, values)
         yield pa.record_batch([*numbers, values], schema=layout.schema)
 
@@ -107,9 +109,9 @@ def _part(source: Any, rows: slice, columns: slice) -> numpy.ndarray:
     return part.reshape(len(part), -1) if len(part) else part.reshape(0, 1)
 
 
-def quadrants(rows: int, columns: int) -> numpy.ndarray:
-    """The places of all blocks, in an order in which neighbours in both directions come soon after each other (Morton 1966): so
-    that a few rows of the matrix, and a few columns of it, lie in a few segments each."""
+def morton_order(rows: int, columns: int) -> numpy.ndarray:
+    """The indices of all blocks, in an order that keeps neighbours in both directions close to each other (Morton 1966), so
+    that a few rows of the matrix, or a few columns of it, are in a few segments."""
     i, j = (numbers.reshape(-1) for numbers in numpy.indices((rows, columns), numpy.int64))
     key = numpy.zeros(rows * columns, numpy.int64)
     for bit in range(max(rows, columns, 1).bit_length()):

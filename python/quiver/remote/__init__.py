@@ -1,4 +1,4 @@
-"""Quiver over the network: Flight SQL, as docs/flight-sql.md describes it."""
+"""The remote backend: Flight SQL, as docs/flight-sql.md describes it."""
 
 from .connect import connect
 

@@ -18,7 +18,7 @@ from ..process import Process
 from ..sources import Imported, ImportOptions
 from . import files, messages
 from .calls import interruptible
-from .failures import connecting, told
+from .failures import connection_errors, translated_errors
 from .hand_off import MappedSource
 from .releasing import ANSWER_S, Releases
 from .rows import RemoteSource, without_annotations
@@ -43,26 +43,26 @@ class RemoteBackend:
         self._hand_off = hand_off
         self._credentials, self._tls = credentials, tls
         self._process = Process()
-        self._last_transaction = Transaction()
-        # Who looks at it and changes it then has it: what another thread has begun would not be ended by anybody, and what is being
-        # ended would still look open.
-        self._turn = threading.RLock()
+        self._transaction_state = Transaction()
+        # Held from reading the state to changing it. Otherwise a transaction that another thread begins might never be ended, and one
+        # that is being ended would still look open.
+        self._transaction_lock = threading.RLock()
         self._cookies = Cookies()
         self._results: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
         self.is_closed = False
-        with connecting(location, has_ca="tls_root_certs" in tls):
+        with connection_errors(location, has_ca="tls_root_certs" in tls):
             self._client = flight.FlightClient(location, middleware=[self._cookies], **tls)
             self._headers = [VIEWS, *interruptible(self._authenticate)]
         self._releases = Releases(self._client, self._headers)
 
     def _authenticate(self) -> list[tuple[bytes, bytes]]:
-        """The headers of who calls, with the session begun."""
-        who = self._credentials
-        if who.user is not None:
-            headers = [self._token(who.user, who.password or "")]
+        """Logs in and begins a session. Returns the headers that authenticate later calls."""
+        credentials = self._credentials
+        if credentials.user is not None:
+            headers = [self._token(credentials.user, credentials.password or "")]
         else:
-            headers = [(b"authorization", f"Bearer {who.token}".encode())] if who.token else []
-        # Begins a session, which a cookie names: settings and transactions are in it.
+            headers = [(b"authorization", f"Bearer {credentials.token}".encode())] if credentials.token else []
+        # This begins a session, which a cookie names. It holds settings and transactions.
         options = flight.FlightCallOptions(headers=headers)
         list(self._client.do_action(flight.Action("SetSessionOptions", b""), options))
         return headers
@@ -73,77 +73,77 @@ class RemoteBackend:
         except flight.FlightUnauthenticatedError:
             raise
         except (pa.ArrowException, OSError):
-            # Of a server that cannot be reached this call says nothing, and another one the reason.
+            # If the server cannot be reached, this call gives no reason, but another call does.
             with suppress(flight.FlightUnauthenticatedError):
                 list(self._client.list_actions())
             raise
 
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> RemoteSource:
-        known = self._transaction
-        transaction, changes = known.handle, known.changes
+        state = self._transaction
+        transaction, changes = state.handle, state.changes
 
         def run(options: flight.FlightCallOptions) -> RemoteSource:
             if parameters is None:
-                return self._started(messages.query(sql, transaction), options)
-            handle, _ = self._prepared(sql, transaction)
+                return self._start(messages.query(sql, transaction), options)
+            handle, _ = self._prepare(sql, transaction)
             try:
-                bound = self._sent(messages.prepared_query(handle), parameters.schema, [parameters], options)
-                return self._started(messages.prepared_query(messages.text(bound, 1) or handle), options)
+                bound = self._send(messages.prepared_query(handle), parameters.schema, [parameters], options)
+                return self._start(messages.prepared_query(messages.text(bound, 1) or handle), options)
             finally:
                 self._releases.prepared(handle)
 
         try:
             source = self._statement(run)
         except BaseException:
-            self._doubt()
+            self._invalidate_transaction()
             raise
         if source.kind == "transaction":
-            with self._turn:
-                if source.in_transaction is not None and known.is_as(transaction, changes):
-                    self._learn(source.in_transaction)
+            with self._transaction_lock:
+                if source.in_transaction is not None and state.is_unchanged(transaction, changes):
+                    self._update_transaction(source.in_transaction)
                 else:
-                    known.doubt()
+                    state.invalidate()
         return source
 
     def schema_of(self, sql: str) -> pa.Schema:
-        asked = flight.FlightDescriptor.for_command(messages.query(sql, self._transaction.handle))
-        return without_annotations(self._call(lambda: self._client.get_schema(asked, self._options)).schema)
+        request = flight.FlightDescriptor.for_command(messages.query(sql, self._transaction.handle))
+        return without_annotations(self._call(lambda: self._client.get_schema(request, self._options)).schema)
 
     def run_substrait(self, plan: bytes) -> RemoteSource:
         transaction = self._transaction.handle
         try:
-            return self._statement(lambda options: self._started(messages.substrait(plan, transaction), options))
+            return self._statement(lambda options: self._start(messages.substrait(plan, transaction), options))
         except BaseException:
-            self._doubt()
+            self._invalidate_transaction()
             raise
 
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
         transaction = self._transaction.handle
 
         def run(options: flight.FlightCallOptions) -> int:
-            handle, has_rows = self._prepared(sql, transaction)
+            handle, has_rows = self._prepare(sql, transaction)
             try:
                 if has_rows:
                     what = "rows of parameters for what changes no rows is not supported"
                     raise NotSupportedError(what, hint="run it with one row at a time")
-                return messages.number(self._sent(messages.prepared_update(handle), parameters.schema, [parameters], options), 1)
+                return messages.number(self._send(messages.prepared_update(handle), parameters.schema, [parameters], options), 1)
             finally:
                 self._releases.prepared(handle)
 
         return self._statement(run)
 
     def ingest(self, data: Any, schema: str, table: str, mode: str) -> int:
-        """In a transaction in any case: a stream that the client has to end early looks like a whole one."""
+        """Always runs in a transaction: to the server, a stream that the client has to end early looks complete."""
         self._check_open()
         rows = Sending(data)
-        with self._turn:
-            known = self._transaction
-            is_own, transaction = not known.is_open, known.handle
+        with self._transaction_lock:
+            state = self._transaction
+            is_own, transaction = not state.is_open, state.handle
         if is_own:
-            transaction = self._begun()
+            transaction = self._begin_transaction()
         command = messages.ingest(schema, table, mode, transaction or b"")
         try:
-            written = self._statement(lambda options: messages.number(self._sent(command, rows.schema, rows, options), 1), rows.stop)
+            written = self._statement(lambda options: messages.number(self._send(command, rows.schema, rows, options), 1), rows.stop)
         except BaseException:
             rows.stop()
             self._abandon(transaction) if is_own else self._fail(transaction)
@@ -153,20 +153,20 @@ class RemoteBackend:
         return written
 
     def import_files(self, paths: Sequence[str], schema: str, table: str, options: ImportOptions) -> Imported:
-        """The files are this machine's, so they are read here."""
+        """The files are on the client's machine, so they are read here."""
         return Imported(table, self.ingest(files.reader(paths, options), schema, table, options.mode))
 
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> MappedSource | None:
-        """The rows of the last version, which are not those that a transaction sees."""
+        """The rows of the latest version. A transaction may see another version, so it does not use this."""
         if not self._hand_off or self._transaction.is_open:
             return None
-        return self._call(lambda: MappedSource(self._answers, self._fetched, self._releases, schema, table, columns))
+        return self._call(lambda: MappedSource(self._do_action, self._fetch, self._releases, schema, table, columns))
 
     def begin(self) -> None:
         self._check_open()
-        with self._turn:
+        with self._transaction_lock:
             self._transaction.check_none()
-            self._last_transaction.handle = self._begun()
+            self._transaction_state.handle = self._begin_transaction()
 
     def commit(self) -> None:
         self._finish(commit=True)
@@ -176,33 +176,33 @@ class RemoteBackend:
 
     def _finish(self, *, commit: bool) -> None:
         self._check_open()
-        with self._turn:
+        with self._transaction_lock:
             self._end(self._transaction.take(), commit=commit)
 
-    def _begun(self) -> bytes:
-        begun = self._call(lambda: self._act("BeginTransaction", messages.begin()))
-        return messages.text(messages.text(begun, 2), 1)
+    def _begin_transaction(self) -> bytes:
+        response = self._call(lambda: self._do_action_once("BeginTransaction", messages.begin()))
+        return messages.text(messages.text(response, 2), 1)
 
     def _end(self, transaction: bytes | None, *, commit: bool) -> None:
         if transaction is not None:
-            self._call(lambda: self._act("EndTransaction", messages.end(transaction, commit=commit)))
+            self._call(lambda: self._do_action_once("EndTransaction", messages.end(transaction, commit=commit)))
         else:
-            self._call(lambda: self._started(messages.query("COMMIT" if commit else "ROLLBACK", None)))
+            self._call(lambda: self._start(messages.query("COMMIT" if commit else "ROLLBACK", None)))
 
     def _abandon(self, transaction: bytes | None) -> None:
-        """Where it cannot be rolled back, nobody commits it either: its handle is forgotten."""
+        """Rolls back. If that fails, the transaction can no longer be committed either, because its handle is dropped."""
         with suppress(Error):
             self._end(transaction, commit=False)
 
     def _fail(self, transaction: bytes | None) -> None:
-        """The open transaction may have some of the rows that broke off. In process it has failed then, and can only be rolled
-        back; so it does here, by a statement that fails."""
+        """The open transaction may contain some of the rows of a stream that broke off. In process it would have failed, and could only be
+        rolled back. A failing statement has the same effect here."""
         try:
-            self._call(lambda: self._started(messages.query('RELEASE SAVEPOINT "rows that broke off"', transaction)))
+            self._call(lambda: self._start(messages.query('RELEASE SAVEPOINT "rows that broke off"', transaction)))
         except ProgrammingError:
             pass
         except BaseException:
-            # Nobody may commit these rows.
+            # These rows must not be committed.
             self.close()
 
     @property
@@ -221,7 +221,7 @@ class RemoteBackend:
         for source in list(self._results):
             source.close()
         try:
-            # A server that is gone has no session to be closed any more.
+            # If the server is gone, there is no session to close.
             options = flight.FlightCallOptions(headers=self._headers, timeout=ANSWER_S)
             interruptible(lambda: list(self._client.do_action(flight.Action("CloseSession", b""), options)))
         except (pa.ArrowException, flight.FlightError, OSError):
@@ -230,11 +230,11 @@ class RemoteBackend:
 
     def _call(self, work: Callable[[], T]) -> T:
         self._check_open()
-        with told():
+        with translated_errors():
             return interruptible(work)
 
     def _statement(self, work: Callable[[flight.FlightCallOptions], T], stop: Callable[[], None] | None = None) -> T:
-        """Calls with these options, which end at the server too when they are interrupted. `stop` is what else is to be done then."""
+        """Runs calls with these options. If they are interrupted, they are cancelled on the server too, and `stop` is called."""
         self._check_open()
         name = secrets.token_hex(16)
         options = flight.FlightCallOptions(headers=[*self._headers, (b"x-quiver-call", name.encode())])
@@ -244,7 +244,7 @@ class RemoteBackend:
                 stop()
             return self._end_call(name)
 
-        with told():
+        with translated_errors():
             return interruptible(lambda: work(options), end)
 
     def _end_call(self, name: str) -> bool:
@@ -252,7 +252,7 @@ class RemoteBackend:
         try:
             list(self._client.do_action(flight.Action("cancel_call", name.encode()), options))
         except (pa.ArrowException, flight.FlightError, OSError) as error:
-            # An older server does not know the question, however often it is asked.
+            # An older server does not know the action, so retrying is pointless.
             return isinstance(error, NotImplementedError)
         return True
 
@@ -265,7 +265,7 @@ class RemoteBackend:
     def _options(self) -> flight.FlightCallOptions:
         return flight.FlightCallOptions(headers=self._headers)
 
-    def _started(self, command: bytes, options: flight.FlightCallOptions | None = None) -> RemoteSource:
+    def _start(self, command: bytes, options: flight.FlightCallOptions | None = None) -> RemoteSource:
         info = self._client.get_flight_info(flight.FlightDescriptor.for_command(command), options or self._options)
         source = RemoteSource(self._client, info, self._headers, self._releases)
         self._results.add(source)
@@ -273,47 +273,47 @@ class RemoteBackend:
 
     @property
     def _transaction(self) -> Transaction:
-        """As it is now."""
+        """The current state. It asks the server if that is unknown."""
         self._check_open()
-        known = self._last_transaction
-        with self._turn:
-            if not known.is_known:
-                self._learn(self._is_open(known.handle))
-        return known
+        state = self._transaction_state
+        with self._transaction_lock:
+            if not state.is_known:
+                self._update_transaction(self._is_open(state.handle))
+        return state
 
-    def _doubt(self) -> None:
-        """After a question that is being asked: its answer may be of before."""
-        with self._turn:
-            self._last_transaction.doubt()
+    def _invalidate_transaction(self) -> None:
+        """Waits for a running query of the state first, because its answer may be outdated."""
+        with self._transaction_lock:
+            self._transaction_state.invalidate()
 
-    def _learn(self, is_open: bool) -> None:
-        transaction = self._last_transaction.handle
-        self._last_transaction.learn(is_open)
+    def _update_transaction(self, is_open: bool) -> None:
+        transaction = self._transaction_state.handle
+        self._transaction_state.update(is_open)
         if transaction is not None and not is_open:
-            # SQL has ended it, and the server keeps its handle until it is told.
+            # SQL has ended it, but the server keeps its handle until EndTransaction.
             self._abandon(transaction)
 
     def _is_open(self, transaction: bytes | None) -> bool:
-        asked = messages.query(IS_OPEN, transaction)
+        request = messages.query(IS_OPEN, transaction)
         try:
-            return self._call(lambda: self._started(asked).read_all(None)).num_rows > 0
+            return self._call(lambda: self._start(request).read_all(None)).num_rows > 0
         except ProgrammingError as error:
-            # One that has failed answers nothing, but it is there.
+            # A failed transaction refuses queries, but it still exists.
             return error.kind != "not_found"
 
-    def _prepared(self, sql: str, transaction: bytes | None) -> tuple[bytes, bool]:
-        """The handle, and whether it is a query."""
-        made = messages.text(self._act("CreatePreparedStatement", messages.prepare(sql, transaction)), 2)
-        return messages.text(made, 1), bool(messages.text(made, 2))
+    def _prepare(self, sql: str, transaction: bytes | None) -> tuple[bytes, bool]:
+        """The handle, and whether the statement is a query."""
+        response = messages.text(self._do_action_once("CreatePreparedStatement", messages.prepare(sql, transaction)), 2)
+        return messages.text(response, 1), bool(messages.text(response, 2))
 
-    def _act(self, name: str, body: bytes) -> bytes:
-        return next(iter(self._answers(name, body)), b"")
+    def _do_action_once(self, name: str, body: bytes) -> bytes:
+        return next(iter(self._do_action(name, body)), b"")
 
-    def _answers(self, name: str, body: bytes) -> list[bytes]:
+    def _do_action(self, name: str, body: bytes) -> list[bytes]:
         return [answer.body.to_pybytes() for answer in self._client.do_action(flight.Action(name, body), self._options)]
 
-    def _fetched(self, ticket: bytes) -> pa.Table:
+    def _fetch(self, ticket: bytes) -> pa.Table:
         return self._client.do_get(flight.Ticket(ticket), self._options).read_all()
 
-    def _sent(self, command: bytes, schema: pa.Schema, batches: Any, options: flight.FlightCallOptions) -> bytes:
+    def _send(self, command: bytes, schema: pa.Schema, batches: Any, options: flight.FlightCallOptions) -> bytes:
         return put(self._client, options, command, schema, batches)

@@ -1,7 +1,7 @@
-"""Calls that wait for the network, and Ctrl-C meanwhile.
+"""Network calls that Ctrl-C can interrupt.
 
-pyarrow waits without looking for signals. So a call of the main thread waits on another thread, and the main thread for
-that one, where Python sees signals at once.
+pyarrow waits without checking for signals. So a call of the main thread runs on another thread, and the main thread waits for
+that one in Python, which handles signals at once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ T = TypeVar("T")
 TICK_S = 0.05
 RETURN_S = 0.02
 FOUND_S = 5.0
-"""So long the server is asked to end a call that was interrupted, until it has found it."""
+"""How long the client retries cancelling an interrupted call until the server has found it."""
 LEAVE_S = 1.0
-"""And so long the end of it is waited for: the thread of the call may be busy with something else, as rows that somebody makes."""
+"""How long it then waits for the call to end. The thread of the call may be busy otherwise, for example with producing rows."""
 ASK_AGAIN_S = 0.2
 LOOK_FOR_READER_S = 1.0
 
 
 def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) -> T:
-    """`end` tells the server that nobody waits for the call any more, and says whether that has found it. Whoever is interrupted comes back when the call has ended, so that
-    what is done next does not race with it."""
+    """Runs `call`. `end` asks the server to cancel the call, and returns whether the server has found it. After an interrupt this returns
+    only when the call has ended, so that the next call does not race with it."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     done: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
@@ -46,20 +46,20 @@ def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) 
 
     workers.start(run)
     try:
-        succeeded, value = _next(done)
+        succeeded, value = _get(done)
     except BaseException:
         if end is not None:
-            _leave(done, end)
+            _cancel_call(done, end)
         raise
     if succeeded:
         return value
     raise value
 
 
-def _leave(done: SimpleQueue[tuple[bool, Any]], end: Callable[[], bool]) -> None:
-    """The call may not have come to the server yet, or be one of several; or it has ended meanwhile."""
-    over_s = time.monotonic() + FOUND_S
-    while time.monotonic() < over_s:
+def _cancel_call(done: SimpleQueue[tuple[bool, Any]], end: Callable[[], bool]) -> None:
+    """Retries, because the call may not have reached the server yet, or may be one of several. It may also have ended meanwhile."""
+    deadline_s = time.monotonic() + FOUND_S
+    while time.monotonic() < deadline_s:
         is_found = interruptible(end)
         with suppress(Empty):
             done.get(timeout=LEAVE_S if is_found else ASK_AGAIN_S)
@@ -68,11 +68,11 @@ def _leave(done: SimpleQueue[tuple[bool, Any]], end: Callable[[], bool]) -> None
             return
 
 
-def pulled(next_batch: Callable[[], T | None]) -> Iterator[T]:
-    """Batches for a library that pulls them in C, where exceptions of Python are errors like others: so the signal of a
-    Ctrl-C is raised once more, when that library has come back."""
+def interruptible_batches(next_batch: Callable[[], T | None]) -> Iterator[T]:
+    """Batches for a library that pulls them in C, where a Python exception is an ordinary error. So the signal of a
+    Ctrl-C is raised again after that library has returned."""
 
-    def pull() -> T | None:
+    def read() -> T | None:
         try:
             return next_batch()
         except KeyboardInterrupt:
@@ -81,11 +81,11 @@ def pulled(next_batch: Callable[[], T | None]) -> Iterator[T]:
             again.start()
             raise
 
-    return iter(pull, None)
+    return iter(read, None)
 
 
-def _next(queue: SimpleQueue[Any], meanwhile: Callable[[], None] | None = None) -> Any:
-    """Looks for signals between short waits: other libraries leave handlers behind that do not end a wait."""
+def _get(queue: SimpleQueue[Any], meanwhile: Callable[[], None] | None = None) -> Any:
+    """Checks for signals between short waits, because other libraries may install handlers that do not end a wait."""
     while True:
         try:
             return queue.get(timeout=TICK_S)
@@ -95,30 +95,36 @@ def _next(queue: SimpleQueue[Any], meanwhile: Callable[[], None] | None = None) 
 
 
 class Pump:
-    """Reads a stream on a thread of its own, a few pieces ahead.
+    """Reads a stream ahead on a thread of its own, by a few pieces.
 
-    One that broke off, or was stopped, says so whenever it is asked: it never looks like one that came to its end."""
+    A stream that failed or was stopped raises its error on every further call. It never looks like one that is complete."""
 
     AHEAD = 4
 
     def __init__(self, reader: object, next_piece: Callable[[], Any], cancel: Callable[[], None]):
-        """`reader` is who takes the pieces; when the collector has taken it, the stream is cancelled."""
+        """`reader` is the object that consumes the pieces. When it is garbage collected, the stream is cancelled."""
         self._reader = weakref.ref(reader)
-        weakref.finalize(reader, self.stop)
         self._pieces: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-        self._room = threading.Semaphore(self.AHEAD)
-        self._cancel, self._stopped = cancel, threading.Event()
+        # Neither a semaphore nor an event: a Ctrl-C inside of one leaves its lock taken, and the thread waits forever.
+        self._room: SimpleQueue[None] = SimpleQueue()
+        for _ in range(self.AHEAD):
+            self._room.put(None)
+        self._cancel, self._is_stopped = cancel, False
         self._process = Process()
         self._end: tuple[str, Any] | None = None
+        weakref.finalize(reader, self.stop)
         workers.start(partial(self._run, next_piece))
 
     def _run(self, next_piece: Callable[[], Any]) -> None:
         while True:
-            while not self._room.acquire(timeout=LOOK_FOR_READER_S):
-                # A Ctrl-C that comes while the collector calls `stop` ends that, and nobody learns of it.
+            try:
+                self._room.get(timeout=LOOK_FOR_READER_S)
+            except Empty:
+                # A Ctrl-C while the collector calls `stop` ends that call silently.
                 if self._reader() is None:
                     return self._cancel()
-            if self._stopped.is_set():
+                continue
+            if self._is_stopped:
                 return
             try:
                 self._pieces.put(("piece", next_piece()))
@@ -128,34 +134,34 @@ class Pump:
                 return self._pieces.put(("error", error))
 
     def next(self, meanwhile: Callable[[], None] | None = None) -> Any:
-        """Raises StopIteration at the end. Whoever is interrupted here has cancelled the stream. `meanwhile` is called while
-        there is none yet."""
+        """Raises StopIteration at the end. An interrupt here cancels the stream. `meanwhile` is called while
+        there is no piece yet."""
         self._process.check()
         if self._end is None:
             try:
-                kind, value = _next(self._pieces, meanwhile)
+                kind, value = _get(self._pieces, meanwhile)
             except BaseException:
                 self.stop()
                 raise
-            if self._stopped.is_set():
+            if self._is_stopped:
                 kind, value = "error", InterfaceError("the result is closed", hint="run the query again")
             if kind == "piece":
-                self._room.release()
+                self._room.put(None)
                 return value
             self._end = (kind, value)
-            # Others may be waiting for it.
+            # Other threads may wait for it.
             self._pieces.put(self._end)
         self.check()
         raise StopIteration
 
     def check(self) -> None:
-        """Raises what broke the stream off."""
+        """Raises the error of the stream, if it failed."""
         if self._end is not None and self._end[0] == "error":
             raise self._end[1]
 
     def stop(self) -> None:
-        if self._process.is_here and not self._stopped.is_set():
-            self._stopped.set()
+        if self._process.is_here and not self._is_stopped:
+            self._is_stopped = True
             self._cancel()
             self._pieces.put(("end", None))
-            self._room.release()
+            self._room.put(None)

@@ -28,11 +28,11 @@ def connect(
     hand_off: bool = False,
     progress: bool | None = None,
 ) -> Connection:
-    """Connects to a server: `grpc://host:port`, or `grpc+tls://host:port` with TLS. Who calls is a user with a password, or
-    a token. `tls_ca` is the file of the certificates to trust, where they are not the machine's; `tls_cert` and `tls_key`
-    are the client's own, for a server that wants them.
+    """Connects to a server: `grpc://host:port`, or `grpc+tls://host:port` with TLS. Log in by user and password, or by
+    a token. `tls_ca` is a file of trusted certificates, in place of those of the system; `tls_cert` and `tls_key`
+    are the client's own, for a server that requires them.
 
-    `hand_off`: the server is on this machine and allows it, so the rows of `table()` are its files, mapped here."""
+    `hand_off`: map the server's files for the rows of `table()`. The server must be on this machine, and allow it."""
     location, parts = _location(uri)
     credentials = Credentials(user or _unquoted(parts.username), password or _unquoted(parts.password), token)
     if credentials.token and credentials.user:

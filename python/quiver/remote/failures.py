@@ -1,4 +1,4 @@
-"""What pyarrow.flight raises, as errors of ours."""
+"""Translates exceptions of pyarrow.flight to errors of this package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.flight as flight
 
 from ..errors import Error, of_kind
 
-# Arrow's words for gRPC's codes.
+# Arrow's names of gRPC codes.
 _KINDS = {
     "invalid argument": "invalid",
     "not found": "not_found",
@@ -42,45 +42,45 @@ _TAIL = re.compile(r"\. gRPC client debug context: .*|\. Client context: .*", re
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 DETAILS = "x-quiver-error-bin"
-_noted: deque[tuple[str, str | None, str | None]] = deque(maxlen=100)
-"""The messages of errors, with the kind and the hint that came beside them."""
+_recent_details: deque[tuple[str, str | None, str | None]] = deque(maxlen=100)
+"""The messages of recent errors, with the kind and the hint from their details."""
 
 
-def note(details: bytes | str, error: BaseException) -> None:
-    """What came beside an error, before pyarrow raises it as another one of the same message."""
+def record_details(details: bytes | str, error: BaseException) -> None:
+    """Records the details of an error. pyarrow will raise another exception with the same message."""
     try:
         known = json.loads(details)
     except ValueError:
         return
-    _noted.append((_parts(error)[1], known.get("kind"), known.get("hint")))
+    _recent_details.append((_parts(error)[1], known.get("kind"), known.get("hint")))
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, flight.FlightError, OSError) as error:
-        raise translated(error) from None
+        raise to_quiver_error(error) from None
 
 
 @contextmanager
-def connecting(location: str, *, has_ca: bool) -> Iterator[None]:
-    """As `told`, with what to look at where nobody was reached."""
+def connection_errors(location: str, *, has_ca: bool) -> Iterator[None]:
+    """Like `translated_errors`, with a hint if the server cannot be reached."""
     try:
-        with told():
+        with translated_errors():
             yield
     except Error as error:
         if error.hint is not None or error.kind not in ("unavailable", "operational"):
             raise
-        raise of_kind(error.kind, error.message, hint=_doubt(error.message, location.startswith("grpc+tls"), has_ca)) from None
+        raise of_kind(error.kind, error.message, hint=_connection_hint(error.message, location.startswith("grpc+tls"), has_ca)) from None
 
 
-def _doubt(message: str, is_tls: bool, has_ca: bool) -> str | None:
+def _connection_hint(message: str, is_tls: bool, has_ca: bool) -> str | None:
     def has(*words: str) -> bool:
         return any(word in message for word in words)
 
     if not has("failed to connect", "Could not finish", "losed", "reset"):
-        # The server itself has said it.
+        # The message comes from the server itself.
         return None
     if has("refused", "timed out", "nreachable", "No route"):
         return None
@@ -93,9 +93,9 @@ def _doubt(message: str, is_tls: bool, has_ca: bool) -> str | None:
     return "name the file of the certificate that has signed the server's: tls_ca="
 
 
-def translated(error: BaseException) -> Error:
+def to_quiver_error(error: BaseException) -> Error:
     code, message = _parts(error)
-    kind, hint = next(((kind, hint) for known, kind, hint in reversed(_noted.copy()) if known == message), (None, None))
+    kind, hint = next(((kind, hint) for known, kind, hint in reversed(_recent_details.copy()) if known == message), (None, None))
     place = _PLACE.search(message)
     at = (int(place[1]), int(place[2])) if place else None
     message = _PLACE.sub("", message)
@@ -105,7 +105,7 @@ def translated(error: BaseException) -> Error:
 
 
 def _parts(error: BaseException) -> tuple[str, str]:
-    """Arrow's words for the code, and what the server has said."""
+    """Arrow's name of the code, and the message of the server."""
     found = _ERROR.match(str(error))
     code, message = (found["code"] or "cancelled", found["message"]) if found else ("", str(error))
     return code, _TAIL.sub("", message)

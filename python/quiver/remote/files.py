@@ -1,4 +1,4 @@
-"""Files of this machine for a server: pyarrow reads them, and finds out their types in its own way."""
+"""Reads files of the client's machine for a server. pyarrow reads them and infers their types in its own way."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def reader(paths: Sequence[str], options: ImportOptions) -> pa.RecordBatchReader
     name = _name_of_format(found, options)
     try:
         if _FORMATS[name] == "json":
-            # A data set has the fields of a file's first block alone, and would leave out those that come later.
+            # A dataset infers the fields from a file's first block, and would drop those that come later.
             return pa.concat_tables(map(_read_json, found), promote_options="permissive").to_reader()
         form = _format(name, options)
-        # By itself pyarrow goes by the first file, and leaves out what the others have beyond it.
+        # By default, pyarrow takes the schema of the first file, and drops further columns of others.
         schemas = [dataset.dataset(file, format=form).schema for file in found]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
         rows = dataset.dataset(found, schema, format=form).scanner().to_reader()
@@ -82,7 +82,7 @@ def _format(name: str, options: ImportOptions) -> Any:
 
 
 def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Columns without names are called as in process."""
+    """Names columns without a header as the embedded engine does."""
     names = [f"column{place}" for place in range(len(rows.schema))]
     schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, names)])
 
@@ -94,7 +94,7 @@ def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _is_array(name: str) -> bool:
-    """Whether a file of JSON is one list of objects, which pyarrow does not read."""
+    """Whether a JSON file is one array of objects, which pyarrow cannot read."""
     with pa.input_stream(name, compression="detect") as file:
         while piece := file.read(4096):
             if text := piece.removeprefix(b"\xef\xbb\xbf").lstrip():
@@ -103,7 +103,7 @@ def _is_array(name: str) -> bool:
 
 
 def _read_json(name: str) -> pa.Table:
-    """By pyarrow in any case, which finds out types of one object in each line: of all lines."""
+    """Reads JSON as one object per line, from which pyarrow infers the types over all lines."""
     from pyarrow import json as lines
 
     with pa.input_stream(name, compression="detect") as file:

@@ -1,4 +1,4 @@
-"""A table as files of the server's machine, mapped here: docs/hand-off.md. No row crosses the network."""
+"""Maps the files of a server's table on the same machine: docs/hand-off.md. No row crosses the network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pyarrow.flight as flight
 
 from ..errors import InterfaceError, OperationalError
 from ..process import Process
-from ..sources import Look
+from ..sources import ProgressCallback
 from ..stats import Stats
-from .calls import interruptible, pulled
-from .failures import told
+from .calls import interruptible, interruptible_batches
+from .failures import translated_errors
 from .releasing import Releases
 
 Act = Callable[[str, bytes], list[bytes]]
@@ -26,40 +26,40 @@ Fetch = Callable[[bytes], pa.Table]
 
 
 class MappedSource:
-    """The lease holds the version of the store until the rows were read; what is mapped then stays.
+    """The lease holds the version of the store until the rows were read. Files that are mapped by then stay valid.
 
-    Where a file cannot be mapped, or the lease is gone, the table has broken off, and says so from then on."""
+    If a file cannot be mapped, or the lease has ended, every further read raises that error."""
 
     is_query = True
     rows_changed = None
 
-    def __init__(self, act: Act, fetch: Fetch, releases: Releases, schema: str, table: str, columns: Sequence[str] | None):
+    def __init__(self, do_action: Act, fetch: Fetch, releases: Releases, schema: str, table: str, columns: Sequence[str] | None):
         command: dict[str, Any] = {"schema": schema, "table": table}
         if columns is not None:
             command["columns"] = list(columns)
-        answer, described = act("lease", json.dumps(command).encode())
-        self._act, self._fetch = act, fetch
+        answer, described = do_action("lease", json.dumps(command).encode())
+        self._do_action, self._fetch = do_action, fetch
         self._lease = json.loads(answer)
         releases.prepare()
-        # Of a table that nobody has any more.
+        # Releases the lease when this object is collected.
         self._unread = weakref.finalize(self, releases.lease, self._lease["lease"].encode())
         self._unread.atexit = False
         self.schema = pa.ipc.read_schema(pa.py_buffer(described))
-        # Begun when it is read: a generator has this object, and would keep it from going by itself.
+        # Created on the first read: the generator refers to this object, and would keep it from being collected.
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._rows = self._bytes = 0
         self._process = Process()
         self._lock = threading.RLock()
         self._failure: Exception | None = None
-        self._is_held = True
+        self._holds_lease = True
         self._is_closed = False
 
     @property
     def stats(self) -> Stats:
-        """What was handed over; the server has read nothing."""
+        """Counts the bytes that were handed over. The server has read nothing."""
         return Stats(rows_returned=self._rows, bytes_returned=self._bytes)
 
-    def read_all(self, look: Look | None) -> pa.Table:
+    def read_all(self, on_progress: ProgressCallback | None) -> pa.Table:
         return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
 
     def next_batch(self) -> pa.RecordBatch | None:
@@ -67,7 +67,7 @@ class MappedSource:
         with self._lock:
             self.check()
             try:
-                with told():
+                with translated_errors():
                     self._batches = self._batches or self._all_batches()
                     batch = next(self._batches, None)
             except BaseException as error:
@@ -83,7 +83,7 @@ class MappedSource:
             return batch
 
     def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, pulled(self.next_batch))
+        return pa.RecordBatchReader.from_batches(self.schema, interruptible_batches(self.next_batch))
 
     def check(self) -> None:
         self._process.check()
@@ -97,33 +97,33 @@ class MappedSource:
         self._release()
 
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
-        # All at once: a lease that ends while rows are read slowly takes none of them away.
-        files = {part["file"]: _mapped(part) for part in self._lease["parts"] if "file" in part}
+        # All files are mapped at once, so that a lease that ends during a slow read does not matter.
+        files = {part["file"]: _memory_map(part) for part in self._lease["parts"] if "file" in part}
         for part in self._lease["parts"]:
             if "ticket" in part:
                 rows = interruptible(partial(self._fetch, part["ticket"].encode()))
                 yield from rows.cast(self.schema).to_batches()
                 continue
             file = pa.ipc.open_file(files[part["file"]])
-            for place in part["batches"]:
-                batch = self._fitted(file.get_batch(place["index"]).select(part["columns"]))
-                yield from (batch.slice(start, end - start) for start, end in place["rows"])
+            for entry in part["batches"]:
+                batch = self._cast(file.get_batch(entry["index"]).select(part["columns"]))
+                yield from (batch.slice(start, end - start) for start, end in entry["rows"])
 
-    def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Columns that have their type already are not copied."""
+    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Casts the columns. Those that already have their type are not copied."""
         columns = [column.cast(field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _release(self) -> None:
-        """One that cannot be released ends by itself."""
-        if self._is_held and self._process.is_here:
-            self._is_held = False
+        """Releases the lease. If that fails, it expires."""
+        if self._holds_lease and self._process.is_here:
+            self._holds_lease = False
             self._unread.detach()
             with suppress(pa.ArrowException, flight.FlightError, OSError):
-                interruptible(lambda: self._act("release_lease", self._lease["lease"].encode()))
+                interruptible(lambda: self._do_action("release_lease", self._lease["lease"].encode()))
 
 
-def _mapped(part: dict[str, Any]) -> pa.MemoryMappedFile:
+def _memory_map(part: dict[str, Any]) -> pa.MemoryMappedFile:
     file = pa.memory_map(part["file"])
     if file.size() != part["size_bytes"]:
         hint = "connect without hand_off if the server runs on another machine"

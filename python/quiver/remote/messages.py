@@ -1,4 +1,4 @@
-"""The few messages of Flight SQL that are sent, as protobuf: numbers are those of FlightSql.proto."""
+"""Encodes the few protobuf messages of Flight SQL that the client sends, with the field numbers of FlightSql.proto."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def field(tag: int, value: int | str | bytes | None) -> bytes:
 
 
 def any_of(name: str, body: bytes) -> bytes:
-    """A message in google.protobuf.Any."""
+    """Wraps a message in google.protobuf.Any."""
     return field(1, PACKAGE + name) + field(2, body)
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and texts of a message; those of a fixed size, which none of ours has, are an error."""
+    """The varint and length-delimited fields of a message. Fixed-size fields, which these messages never have, are an error."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -91,7 +91,7 @@ def close_prepared(handle: bytes) -> bytes:
 
 
 def cancel(ticket: bytes) -> bytes:
-    """Of the result of a ticket: a FlightInfo with one endpoint, in a CancelFlightInfoRequest."""
+    """Cancels the result of a ticket: a CancelFlightInfoRequest with a FlightInfo of one endpoint."""
     return field(1, field(3, field(1, field(1, ticket))))
 
 

@@ -1,4 +1,4 @@
-"""How far a query is, asked of the server while its rows are waited for."""
+"""Polls the server for the progress of a query while its rows are awaited."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from contextlib import contextmanager
 
 import pyarrow.flight as flight
 
-from ..sources import Look
+from ..sources import ProgressCallback
 from .calls import TICK_S
 
 FIRST_S = 0.5
 EVERY_S = 0.25
 ANSWER_S = 1.0
-"""Longer than that nobody waits for an answer, and no query that has ended for a question."""
+"""The timeout of one request. It also bounds how long a finished query waits for a pending request."""
 
-Ask = Callable[[], "tuple[int, int] | None"]
+FetchProgress = Callable[[], "tuple[int, int] | None"]
 
 
-class Question:
-    """About the result of a ticket, by the action `progress` of docs/flight-sql.md."""
+class ProgressRequest:
+    """Requests the progress of the result of a ticket, by the action `progress` of docs/flight-sql.md."""
 
     def __init__(self, client: flight.FlightClient, headers: list[tuple[bytes, bytes]], ticket: bytes):
         self._client, self._headers, self._ticket = client, headers, ticket
 
     def __call__(self) -> tuple[int, int] | None:
-        """Rows scanned, and rows to scan as far as they are known; None of what does not run."""
+        """Rows scanned, and rows to scan if they are known; None if the query does not run."""
         options = flight.FlightCallOptions(headers=self._headers, timeout=ANSWER_S)
         for answer in list(self._client.do_action(flight.Action("progress", self._ticket), options)):
-            told = json.loads(answer.body.to_pybytes())
-            return told["rows_scanned"], told["rows_total"] or 0
+            progress = json.loads(answer.body.to_pybytes())
+            return progress["rows_scanned"], progress["rows_total"] or 0
         return None
 
 
 @contextmanager
-def watched(ask: Ask, look: Look) -> Iterator[Callable[[], None]]:
-    """What to call now and then while rows are waited for."""
-    watch = Watch(ask, look)
+def polling(fetch: FetchProgress, on_progress: ProgressCallback) -> Iterator[Callable[[], None]]:
+    """The function to call repeatedly while waiting for rows."""
+    poller = Poller(fetch, on_progress)
     try:
-        yield watch.tick
+        yield poller.tick
     finally:
-        watch.stop()
+        poller.stop()
 
 
-class Watch:
-    """Asks on a thread of its own, because pyarrow waits without looking for signals, and shows on the one that waits for the
-    rows. That thread begins with the first question, and a query that is done before has none."""
+class Poller:
+    """Polls on a thread of its own, because pyarrow waits without checking for signals, and displays on the thread that waits for the
+    rows. The polling thread starts with the first request, so a short query has none."""
 
-    def __init__(self, ask: Ask, look: Look):
-        self._ask, self._look = ask, look
+    def __init__(self, fetch: FetchProgress, on_progress: ProgressCallback):
+        self._fetch, self._on_progress = fetch, on_progress
         self._next_s = time.monotonic() + FIRST_S
-        self._told: tuple[int, int] | None = None
+        self._latest: tuple[int, int] | None = None
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -65,8 +65,8 @@ class Watch:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="quiver-progress", daemon=True)
             self._thread.start()
-        if self._told is not None:
-            self._look(*self._told)
+        if self._latest is not None:
+            self._on_progress(*self._latest)
 
     def stop(self) -> None:
         self._is_over.set()
@@ -76,11 +76,11 @@ class Watch:
     def _run(self) -> None:
         while not self._is_over.is_set():
             try:
-                self._told = self._ask() or self._told
+                self._latest = self._fetch() or self._latest
             except flight.FlightTimedOutError:
-                # A busy server may have the time for the next one.
+                # A busy server may answer the next request.
                 pass
             except Exception:
-                # An older server does not know the question, and a query that is in trouble says so itself.
+                # An older server does not know the action, and a failing query raises its own error.
                 return
             self._is_over.wait(EVERY_S)

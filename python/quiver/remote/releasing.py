@@ -1,5 +1,5 @@
-"""What nobody wants any more is given back to the server: results that were not fetched, leases that were not read, statements that
-were prepared for one use."""
+"""Releases unused objects on the server: results that were not fetched, leases that were not read, and statements that
+were prepared for a single use."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from . import messages
 ANSWER_S = 5.0
 
 Headers = list[tuple[bytes, bytes]]
-Waiting = SimpleQueue["tuple[str, bytes] | None"]
+Requests = SimpleQueue["tuple[str, bytes] | None"]
 
 
 class Releases:
-    """Asks for it on a thread of its own, and after the fact.
+    """Sends the requests later, on a thread of its own.
 
-    **Invariant:** `ticket` and `lease` may be called by the collector, on whatever thread and while that has whatever lock: they take none
-    and wait for nothing. So the thread begins before there is anything that could be released."""
+    **Invariant:** the garbage collector may call `ticket` and `lease` on any thread that holds any lock, so they take no lock
+    and do not wait. Therefore the thread starts before there is anything to release."""
 
     def __init__(self, client: flight.FlightClient, headers: Headers):
         self._client, self._headers = client, headers
-        self._waiting: Waiting = SimpleQueue()
+        self._requests: Requests = SimpleQueue()
         self._process = Process()
         self._stopped, self._starting = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
-        # The thread has nothing of this object, which may go without having been stopped.
-        weakref.finalize(self, self._waiting.put, None).atexit = False
+        # The thread holds no reference to this object, which may be collected without `stop`.
+        weakref.finalize(self, self._requests.put, None).atexit = False
 
     def prepare(self) -> None:
         with self._starting:
             if self._thread is None:
-                asked = (self._client, self._headers, self._waiting, self._stopped)
-                self._thread = threading.Thread(target=_run, args=asked, name="quiver-release", daemon=True)
+                arguments = (self._client, self._headers, self._requests, self._stopped)
+                self._thread = threading.Thread(target=_run, args=arguments, name="quiver-release", daemon=True)
                 self._thread.start()
 
     @property
@@ -48,28 +48,28 @@ class Releases:
 
     def ticket(self, ticket: bytes) -> None:
         if self.is_here:
-            self._waiting.put(("CancelFlightInfo", messages.cancel(ticket)))
+            self._requests.put(("CancelFlightInfo", messages.cancel(ticket)))
 
     def lease(self, lease: bytes) -> None:
         if self.is_here:
-            self._waiting.put(("release_lease", lease))
+            self._requests.put(("release_lease", lease))
 
     def prepared(self, handle: bytes) -> None:
-        """Of a statement that has been used: its result does not need it."""
+        """Closes a prepared statement after its use. Its result does not need it."""
         self.prepare()
-        self._waiting.put(("ClosePreparedStatement", messages.close_prepared(handle)))
+        self._requests.put(("ClosePreparedStatement", messages.close_prepared(handle)))
 
     def stop(self) -> None:
-        """All that is left ends with the session."""
+        """Stops the thread. What is not released ends with the session."""
         self._stopped.set()
-        self._waiting.put(None)
-        # The collector may close a connection on that thread, which cannot wait for itself.
+        self._requests.put(None)
+        # The garbage collector may close a connection on that very thread, which cannot join itself.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(ANSWER_S)
 
 
-def _run(client: flight.FlightClient, headers: Headers, waiting: Waiting, stopped: threading.Event) -> None:
-    while (asked := waiting.get()) is not None and not stopped.is_set():
-        # What was fetched meanwhile, or has ended, is not there any more; what is not released now ends by itself.
+def _run(client: flight.FlightClient, headers: Headers, requests: Requests, stopped: threading.Event) -> None:
+    while (arguments := requests.get()) is not None and not stopped.is_set():
+        # An object that was fetched or has ended is unknown to the server; one that is not released now expires.
         with suppress(pa.ArrowException, flight.FlightError, OSError):
-            list(client.do_action(flight.Action(*asked), flight.FlightCallOptions(headers=headers, timeout=ANSWER_S)))
+            list(client.do_action(flight.Action(*arguments), flight.FlightCallOptions(headers=headers, timeout=ANSWER_S)))

@@ -1,4 +1,4 @@
-"""The rows of a statement as they come."""
+"""The rows of a statement, as a stream."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pyarrow.flight as flight
 
 from ..errors import Error, InterfaceError
 from ..process import Process
-from ..sources import Look
+from ..sources import ProgressCallback
 from ..stats import Stats
 from . import messages, progress
-from .calls import Pump, pulled
-from .failures import told
+from .calls import Pump, interruptible_batches
+from .failures import translated_errors
 from .releasing import Releases
 
 
 class RemoteSource:
-    """Nothing of a query runs before its rows are asked for. Endpoints are read one after the other, and released where nobody does."""
+    """A query does not run before its rows are read. Endpoints are read one after the other, and released if they are not read."""
 
     def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, headers: list[tuple[bytes, bytes]], releases: Releases):
         self._report = _report(_app_metadata(info))
@@ -31,13 +31,13 @@ class RemoteSource:
         self.is_query = self.kind == "query"
         endpoints = info.endpoints if self.is_query else []
         self._stream = _Stream(client, endpoints, flight.FlightCallOptions(headers=headers), releases)
-        # A query has one.
-        self._question = progress.Question(client, headers, endpoints[0].ticket.ticket) if endpoints else None
+        # A query has at least one endpoint.
+        self._progress_request = progress.ProgressRequest(client, headers, endpoints[0].ticket.ticket) if endpoints else None
         if endpoints:
             releases.prepare()
-            # A result that nobody has any more is not sent any further, and not kept.
+            # When this object is collected, the server stops sending the result and drops it.
             weakref.finalize(self, self._stream.cancel).atexit = False
-        # None of what begins and ends no transaction, and of older servers.
+        # None if the statement neither begins nor ends a transaction, and with older servers.
         self.in_transaction: bool | None = self._report.get("in_transaction")
         self.rows_changed = info.total_records if self.kind == "write" else None
         self._process = Process()
@@ -48,10 +48,10 @@ class RemoteSource:
     def stats(self) -> Stats:
         return Stats.of(self._report)
 
-    def read_all(self, look: Look | None) -> pa.Table:
-        if look is None or self._question is None:
+    def read_all(self, on_progress: ProgressCallback | None) -> pa.Table:
+        if on_progress is None or self._progress_request is None:
             return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
-        with progress.watched(self._question, look) as tick:
+        with progress.polling(self._progress_request, on_progress) as tick:
             return pa.Table.from_batches(iter(partial(self.next_batch, tick), None), self.schema)
 
     def next_batch(self, meanwhile: Callable[[], None] | None = None) -> pa.RecordBatch | None:
@@ -60,16 +60,16 @@ class RemoteSource:
         except Error:
             raise
         except BaseException:
-            # What came while the reader was interrupted is lost.
+            # Rows that arrived during the interrupt are lost.
             self.close()
             raise
 
     def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, pulled(self.next_batch))
+        return pa.RecordBatchReader.from_batches(self.schema, interruptible_batches(self.next_batch))
 
     def check(self) -> None:
         self._process.check()
-        with told():
+        with translated_errors():
             if self._pump is not None:
                 self._pump.check()
         if self._is_closed:
@@ -88,26 +88,26 @@ class RemoteSource:
             if not self.is_query:
                 return None
             try:
-                with told():
-                    piece = self._started().next(meanwhile)
+                with translated_errors():
+                    piece = self._started_pump().next(meanwhile)
             except StopIteration:
                 return None
             if meanwhile is not None:
-                # Where rows never have to be waited for.
+                # Called here as well, because the pump calls it only while it waits.
                 meanwhile()
             if piece.app_metadata is not None:
                 self._report = _report(piece.app_metadata.to_pybytes())
             if piece.data is not None and piece.data.num_rows:
                 return pa.RecordBatch.from_arrays(piece.data.columns, schema=self.schema)
 
-    def _started(self) -> Pump:
+    def _started_pump(self) -> Pump:
         if self._pump is None:
             self._pump = Pump(self, self._stream.next_piece, self._stream.cancel)
         return self._pump
 
 
 class _Stream:
-    """What the thread that reads has, and nothing else of the result."""
+    """The part of a result that the reading thread holds. It does not keep the result itself alive."""
 
     def __init__(self, client: flight.FlightClient, endpoints: list[Any], options: flight.FlightCallOptions, releases: Releases):
         self._client, self._endpoints, self._options = client, list(endpoints), options
@@ -121,9 +121,9 @@ class _Stream:
             if self._reader is None:
                 if not self._endpoints:
                     raise StopIteration
-                # No result any more that only waits: it is taken off first.
+                # The endpoint is removed first: it is fetched now, and so must not be released.
                 self._reader = self._client.do_get(self._endpoints.pop(0).ticket, self._options)
-                # It was not there yet for who has cancelled meanwhile.
+                # `cancel` may have run before the reader existed.
                 if self._is_cancelled:
                     self._reader.cancel()
             try:
@@ -132,7 +132,7 @@ class _Stream:
                 self._reader = None
 
     def cancel(self) -> None:
-        # A process that was forked has the reader's memory, and not its connection.
+        # A forked process has a copy of the reader, but not its connection.
         if not self._releases.is_here:
             return
         self._is_cancelled = True
@@ -144,7 +144,7 @@ class _Stream:
 
 
 def _app_metadata(info: flight.FlightInfo) -> bytes:
-    """pyarrow 18, which Apache Superset asks for, has it in the serialized message alone."""
+    """pyarrow 18, which Apache Superset requires, exposes it in the serialized message only."""
     return info.app_metadata if hasattr(info, "app_metadata") else messages.text(info.serialize(), 7)
 
 
@@ -153,7 +153,7 @@ def _report(metadata: bytes) -> dict[str, Any]:
 
 
 def without_annotations(schema: pa.Schema) -> pa.Schema:
-    """What Flight SQL tells JDBC of each column is no part of it."""
+    """Removes the metadata that Flight SQL adds to columns for JDBC."""
     return pa.schema([field.with_metadata(_own(field.metadata)) for field in schema], metadata=schema.metadata)
 
 

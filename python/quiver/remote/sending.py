@@ -1,4 +1,4 @@
-"""Rows on their way to the server."""
+"""Sends rows to the server."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .. import data, types
 from ..errors import InterfaceError, NotSupportedError, ProgrammingError
 
 PIECE_BYTES = 32 << 20
-"""A message is not to have much more."""
+"""The size up to which a message is not split."""
 
 MESSAGE_BYTES_MAX = (256 << 20) - (64 << 10)
-"""The server takes 256 MiB at once, with what is said of the rows."""
+"""The server accepts messages of 256 MiB, including their headers."""
 
 
 class Sending:
-    """The rows of a stream of Arrow, in pieces that fit into a message.
+    """The rows of an Arrow stream, in pieces that fit into a message.
 
-    Views are sent as plain text and bytes: a slice of them would take along all that they point into."""
+    Views are sent as plain text and bytes: a slice of them would carry all buffers that they refer to."""
 
     def __init__(self, rows: Any):
         try:
@@ -33,7 +33,7 @@ class Sending:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Nobody waits for it any more: the thread that sends is to leave off."""
+        """Tells the sending thread to stop, because the caller has left."""
         self._is_stopped = True
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -55,7 +55,7 @@ class Sending:
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Halves of it, and their halves, as long as that makes them smaller, or they have to be: a dictionary stays as large as it is."""
+    """Splits a batch into halves recursively, unless that does not make it smaller and it fits: a slice keeps its whole dictionary."""
     size, half = batch.nbytes, batch.num_rows // 2
     parts = [batch.slice(0, half), batch.slice(half)]
     is_in_vain = size <= MESSAGE_BYTES_MAX and max(part.nbytes for part in parts) > 0.95 * size
@@ -73,7 +73,7 @@ def _check_fits(piece: pa.RecordBatch) -> None:
 
 
 def put(client: flight.FlightClient, options: flight.FlightCallOptions, command: bytes, schema: pa.Schema, batches: Any) -> bytes:
-    """The answer of the server. Rows that end by an error here look whole to it."""
+    """Sends the batches and returns the answer. If an error ends them here, they look complete to the server."""
     writer, answers = client.do_put(flight.FlightDescriptor.for_command(command), schema, options)
     with writer:
         for batch in batches:

@@ -1,4 +1,4 @@
-"""What calls have in their headers: the cookie that names a session, sent back with each, and what belongs to errors."""
+"""Headers of calls: the cookie that names the session, and the details of errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Exchange(flight.ClientMiddleware):
 
     def call_completed(self, exception: BaseException | None) -> None:
         if exception is not None and self._details is not None:
-            failures.note(self._details, exception)
+            failures.record_details(self._details, exception)
 
     def _note(self, cookie: str) -> None:
         pair, *attributes = cookie.split(";")

@@ -1,41 +1,41 @@
-"""The transaction that the statements of a connection are in."""
+"""The state of a connection's transaction."""
 
 from __future__ import annotations
 
 from ..errors import ProgrammingError
 
 IS_OPEN = "SELECT transaction_id FROM system.transactions WHERE is_own"
-"""Has a row in a transaction that is open."""
+"""Returns a row if a transaction is open."""
 
 
 class Transaction:
-    """One that `begin` has begun has a handle, which statements name; one begun in SQL is the session's, and has none.
+    """A transaction of `begin` has a handle, which statements name; one begun in SQL belongs to the session, and has none.
 
-    SQL ends either. The server tells so with its answer; of a statement of which nothing came back, and where several ran at the
-    same time, it has to be asked."""
+    SQL can end either. The server reports this with its answer. If a statement got no answer, or if several ran at the
+    same time, the server has to be asked."""
 
     def __init__(self) -> None:
         self.handle: bytes | None = None
         self.is_of_session = False
         self.is_known = True
         self.changes = 0
-        """Of what is known."""
+        """Counts the changes of this state."""
 
     @property
     def is_open(self) -> bool:
         return self.handle is not None or self.is_of_session
 
-    def doubt(self) -> None:
-        """A statement may have begun or ended one."""
+    def invalidate(self) -> None:
+        """Marks the state as unknown: a statement may have begun or ended a transaction."""
         self.is_known = False
         self.changes += 1
 
-    def is_as(self, transaction: bytes | None, changes: int) -> bool:
-        """Whether nothing else has changed it since it was that."""
+    def is_unchanged(self, transaction: bytes | None, changes: int) -> bool:
+        """Whether the state is still the one with this handle and this count of changes."""
         return (self.handle, self.changes) == (transaction, changes)
 
-    def learn(self, is_open: bool) -> None:
-        """What the server says of the one that has the handle, or of the session's where there is none."""
+    def update(self, is_open: bool) -> None:
+        """Sets the server's answer for the transaction with the handle, or else for that of the session."""
         self.is_known = True
         self.changes += 1
         if self.handle is None:
@@ -48,10 +48,10 @@ class Transaction:
             raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
 
     def take(self) -> bytes | None:
-        """To be ended: whatever comes of that, it is over. None where it is the session's."""
+        """Takes the handle to end the transaction, which is over in any case. None if it belongs to the session."""
         if not self.is_open:
             raise ProgrammingError("no transaction is open", hint="begin one with BEGIN")
         if self.is_of_session:
-            self.doubt()
+            self.invalidate()
         handle, self.handle = self.handle, None
         return handle

@@ -1,6 +1,6 @@
-"""Threads that are kept for the next call, or the next rows: to begin one takes longer than a small statement.
+"""A pool of threads for calls and streams: starting a thread takes longer than a small statement.
 
-Those of `concurrent.futures` are waited for when the interpreter ends, and a call may last for hours. These are daemons."""
+The interpreter joins threads of `concurrent.futures` at exit, but a call may last for hours. These threads are daemons."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from queue import SimpleQueue
 KEPT_MAX = 8
 
 _idle: list[_Worker] = []
-"""**Invariant:** who is in it waits for work, and who takes one out gives it some. It has no lock, which a fork could leave taken:
-lists are put into and taken from at once."""
+"""**Invariant:** each worker in it waits for a task, and whoever takes one out gives it a task. It needs no lock, which a fork could
+leave locked: `append` and `pop` of a list are atomic."""
 
-# A forked process has their memory and not the threads.
+# A forked process has a copy of the list, but not the threads.
 os.register_at_fork(after_in_child=_idle.clear)
 
 
@@ -29,20 +29,20 @@ class _Worker:
         while True:
             task = self._tasks.get()
             task()
-            # What it had is not kept until the next one.
+            # Do not keep its objects alive until the next task.
             del task
             _idle.append(self)
             if len(_idle) > KEPT_MAX:
                 try:
                     _idle.remove(self)
                 except ValueError:
-                    # Somebody has taken it out, and gives it work.
+                    # Another thread has taken it out, and gives it a task.
                     continue
                 return
 
 
 def start(task: Callable[[], None]) -> None:
-    """Runs it on a thread that has nothing else to do, so also while others are stuck. It raises nothing."""
+    """Runs the task on an idle thread, or on a new one, so that it never waits for others. The task must not raise."""
     try:
         worker = _idle.pop()
     except IndexError:

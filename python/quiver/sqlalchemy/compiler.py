@@ -1,4 +1,4 @@
-"""Statements and types in Quiver's words, where those are not SQLAlchemy's own."""
+"""Compiles statements and types to Quiver's SQL where it differs from SQLAlchemy's default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy import exc, types, util
 from sqlalchemy.sql import compiler, elements
 
 NOTHING = "SELECT 1"
-"""SQLAlchemy wants a statement in any case."""
+"""A statement without effect, because SQLAlchemy requires one."""
 
 
 class QuiverCompiler(compiler.SQLCompiler):
@@ -19,7 +19,7 @@ class QuiverCompiler(compiler.SQLCompiler):
         return " || ".join(self._as_text(clause, **kw) for clause in clauses.clauses)
 
     def _as_text(self, part: Any, **kw: Any) -> str:
-        """A parameter has the type of what it stands beside, which is none where that is another one."""
+        """Casts a parameter: the engine infers its type from the other operand, which may be a parameter as well."""
         text = self.process(part, **kw)
         return f"CAST({text} AS VARCHAR)" if isinstance(part, elements.BindParameter) and isinstance(part.type, types.String) else text
 
@@ -40,7 +40,7 @@ class QuiverDDLCompiler(compiler.DDLCompiler):
         raise exc.CompileError("foreign keys are not supported; declare the column without ForeignKey")
 
     def visit_create_index(self, create: Any, *args: Any, **kw: Any) -> str:
-        """Programs ask for one to be faster, as `to_sql` of pandas does for the index of a frame; what is unique is meant to be so."""
+        """Ignores indexes for speed, such as that of `to_sql` of pandas for the index of a frame. A unique index is an error."""
         index = create.element
         if index.unique:
             raise exc.CompileError(

@@ -1,4 +1,4 @@
-"""The dialects: how SQLAlchemy connects, and what it asks of a database."""
+"""The dialects: connecting and reflection for SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVELS: list[Any] = ["REPEATABLE READ", "AUTOCOMMIT"]
 
 
 def cache(function: Any) -> Any:
-    """SQLAlchemy 1.4 cannot compile a function anew whose annotations are texts."""
+    """SQLAlchemy 1.4 cannot recompile a function whose annotations are strings."""
     function.__annotations__ = {}
     return engine_reflection.cache(function)
 
@@ -60,7 +60,7 @@ class QuiverDialect(default.DefaultDialect):
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:
-        # A store without a path is another one for each connection.
+        # Without a path, each connection would have a store of its own.
         return pool.QueuePool if url.database else pool.StaticPool
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
@@ -79,7 +79,7 @@ class QuiverDialect(default.DefaultDialect):
         return [url.database or None], options
 
     def initialize(self, connection: Any) -> None:
-        """Nothing has to be asked: a server and a package of one version agree."""
+        """Asks the server nothing: the package knows the features of a server of its version."""
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> list[Any]:
         return LEVELS
@@ -94,7 +94,7 @@ class QuiverDialect(default.DefaultDialect):
         dbapi_connection.autocommit = level == LEVELS[1]
 
     def is_disconnect(self, e: Exception, connection: Any, cursor: Any) -> bool:
-        """A server that is gone, or has forgotten the session: another connection may do better."""
+        """Whether the server is gone, or has ended the session, so that a new connection may work."""
         is_closed = connection is not None and getattr(connection, "quiver", None) is not None and connection.quiver.is_closed
         return is_closed or getattr(e, "kind", "") in ("unavailable", "unauthenticated")
 
@@ -172,7 +172,7 @@ class FlightDialect(QuiverDialect):
 
 
 def _check_known(options: dict[str, Any], opened: Callable[..., Any], *others: str) -> None:
-    """Those of the URL, of which `opened` takes most."""
+    """Checks the options of the URL, most of which are parameters of `opened`."""
     taken = inspect.signature(opened).parameters.values()
     known = [option.name for option in taken if option.kind is option.KEYWORD_ONLY] + ["autocommit", *others]
     for name in options:
@@ -183,7 +183,7 @@ def _check_known(options: dict[str, Any], opened: Callable[..., Any], *others: s
 
 
 def _with_truths(options: dict[str, Any], *names: str) -> None:
-    """In a URL everything is text, of which "false" is as true as any."""
+    """Converts booleans: in a URL everything is text, and the text "false" would be true."""
     options.update({name: _is_true(options[name]) for name in names if name in options})
 
 

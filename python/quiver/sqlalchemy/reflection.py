@@ -1,4 +1,4 @@
-"""What is in a store, as SQLAlchemy asks for it."""
+"""Reflection: the schemas, tables, columns and constraints of a store for SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIMPLE: dict[str, Any] = {
     "DATE": types.Date,
     "TIME": types.Time,
     "TIMESTAMP WITH TIME ZONE": lambda: types.DateTime(timezone=True),
-    # SQLAlchemy's own is an offset from 1970 where a database has none, and months are no timedelta.
+    # SQLAlchemy's own type would use an offset from 1970, and a timedelta cannot hold months.
     "INTERVAL": lambda: QuiverType("INTERVAL"),
 }
 _CONSTRAINT = re.compile(r'^\s*CONSTRAINT (?P<name>"(?:[^"]|"")+"|\S+) (?P<kind>PRIMARY KEY|UNIQUE|CHECK) \((?P<inside>.*)\),?$')
@@ -32,7 +32,7 @@ _NAME = re.compile(r'"((?:[^"]|"")+)"|([^",\s]+)')
 
 
 class QuiverType(types.UserDefinedType):
-    """A type that SQLAlchemy has no words for: lists, structs, maps."""
+    """A type that SQLAlchemy does not have: lists, structs, maps."""
 
     __visit_name__ = "QUIVER"
     cache_ok = True
@@ -86,7 +86,7 @@ def type_of(name: str) -> Any:
 
 
 def definition(connection: Any, schema: str, table: str) -> str:
-    """The statement that would make a table or view."""
+    """The statement that creates a table or view."""
     sql = "SELECT definition FROM information_schema.views WHERE table_schema = :schema AND table_name = :table"
     rows = list(connection.execute(text(sql), {"schema": schema, "table": table}))
     if not rows:
@@ -110,7 +110,7 @@ def check_constraints(connection: Any, schema: str, table: str) -> list[dict[str
 
 
 def _constraints(connection: Any, schema: str, table: str, kind: str) -> list[tuple[str, str]]:
-    """By their lines in the definition, which has one for each."""
+    """Parses the lines of the definition, which has one for each constraint."""
     found = map(_CONSTRAINT.match, definition(connection, schema, table).splitlines())
     return [(_names(line["name"])[0], line["inside"]) for line in found if line and line["kind"] == kind]
 

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, Result as DfResult, TableReference};
+use datafusion::common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion_substrait::extensions::Extensions;
 use datafusion_substrait::logical_plan::consumer::{SubstraitConsumer, from_filter_rel};
-use engine::PlanContext;
+use engine::{EngineError, PlanContext};
 use parking_lot::Mutex;
 
-use super::column_names::NameGenerator;
 use super::functions::Finder;
 use super::lengths::Lengths;
+use super::name_generator::NameGenerator;
 use super::parameters::Bindings;
-use super::{exprs, functions, into_plan_error, rels, root};
+use super::{exprs, functions, rels};
 use crate::declared::Declared;
 use crate::error::PlanError;
 use crate::proto::expression::{
@@ -62,10 +62,6 @@ impl<'a> Consumer<'a> {
             none: Extensions::default(),
             outer: Mutex::default(),
         })
-    }
-
-    pub async fn root(&self, plan: &Plan) -> DfResult<LogicalPlan> {
-        root::root(self, plan).await
     }
 
     pub fn state(&self) -> &SessionState {
@@ -211,5 +207,16 @@ impl SubstraitConsumer for Consumer<'_> {
     fn get_outer_schema(&self, steps_out: usize) -> Option<Arc<DFSchema>> {
         let outer = self.outer.lock();
         outer.len().checked_sub(steps_out).and_then(|index| outer.get(index).cloned())
+    }
+}
+
+/// An error that has come through DataFusion: ours as it was, DataFusion's with the place where it was met.
+pub fn into_plan_error(error: DataFusionError, place: &str) -> PlanError {
+    match error {
+        DataFusionError::External(source) => match source.downcast::<PlanError>() {
+            Ok(error) => *error,
+            Err(source) => PlanError::Planning { error: EngineError::from(DataFusionError::External(source)), place: place.to_string() },
+        },
+        error => PlanError::Planning { error: EngineError::from(error), place: place.to_string() },
     }
 }

@@ -8,7 +8,7 @@
 //! - `consume.rs` the consumer: which file makes what
 //! - `rels/` relations, `exprs/` expressions, `functions/` calls
 //! - `root.rs` names of the result, `relabel.rs` those within its columns
-//! - `column_names.rs` names within the plan, `lengths.rs` lengths of texts
+//! - `column_names.rs` names within the plan, `name_generator.rs` those that nothing else has, `lengths.rs` lengths of texts
 //! - `parameters.rs` parameters that are open
 
 mod check;
@@ -17,6 +17,7 @@ mod consume;
 mod exprs;
 mod functions;
 mod lengths;
+mod name_generator;
 mod parameters;
 mod relabel;
 mod rels;
@@ -26,14 +27,14 @@ use std::panic::AssertUnwindSafe;
 
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
-use engine::{EngineError, PlanContext};
+use engine::PlanContext;
 use futures::FutureExt;
 
 use crate::error::PlanError;
 use crate::proto::Plan;
 
 pub use crate::walk::tables;
-use consume::Consumer;
+use consume::{Consumer, into_plan_error};
 pub use parameters::{Parameter, parameters};
 
 /// The plan as a logical plan over the tables that the context knows.
@@ -49,7 +50,7 @@ pub async fn logical_plan(plan: &Plan, context: &PlanContext) -> Result<LogicalP
 async fn consume(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
     let places = check::check(plan, context.state())?;
     let consumer = Consumer::new(plan, context, places)?;
-    consumer.root(plan).await.map_err(|error| into_plan_error(error, "relations[0].root"))
+    root::root(&consumer, plan).await.map_err(|error| into_plan_error(error, "relations[0].root"))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -61,16 +62,5 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 impl From<PlanError> for DataFusionError {
     fn from(error: PlanError) -> DataFusionError {
         DataFusionError::External(Box::new(error))
-    }
-}
-
-/// An error that has come through DataFusion: ours as it was, DataFusion's with the place where it was met.
-fn into_plan_error(error: DataFusionError, place: &str) -> PlanError {
-    match error {
-        DataFusionError::External(source) => match source.downcast::<PlanError>() {
-            Ok(error) => *error,
-            Err(source) => PlanError::Planning { error: EngineError::from(DataFusionError::External(source)), place: place.to_string() },
-        },
-        error => PlanError::Planning { error: EngineError::from(error), place: place.to_string() },
     }
 }

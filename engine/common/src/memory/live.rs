@@ -26,9 +26,9 @@ pub struct LiveMemory {
     used: HashSet<usize>,
     /// Allocations that were counted. They are held, so nothing else comes to lie there.
     counted: HashSet<usize>,
-    /// Those of volatile tables, which count them themselves.
+    /// Those of temporary tables, which count them themselves.
     elsewhere: HashSet<usize>,
-    /// How many of the query's list of volatile tables' rows are among them.
+    /// How many of the query's list of temporary tables' rows are among them.
     seen_elsewhere: usize,
 }
 
@@ -42,7 +42,7 @@ impl LiveMemory {
         self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
     }
 
-    /// The same, and of the rows of volatile tables that it has begun to read: they count already, for longer than the query runs.
+    /// The same, and of the rows of temporary tables that it has begun to read: they count already, for longer than the query runs.
     pub fn look_at_all(&mut self, collector: &ReportCollector) {
         self.look_at(collector);
         let new = collector.counted_from(self.seen_elsewhere);

@@ -18,6 +18,7 @@ const UNCOUNTED_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 
 thread_local! {
+    /// `PhysicalExpr::evaluate(&self, batch)` hands nothing on, and several threads evaluate one expression at once.
     static EVALUATION: RefCell<Option<Evaluation>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! CSV with a header, made so that our own import reads back what was written: NULL is an empty
+//! CSV with a header, in a form that our own import reads back unchanged: NULL is an empty
 //! field, an empty text is `""`, bytes are `\x` and hex digits.
 
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// Text is handed to the sink in pieces of about this size.
+/// The sink gets the text in pieces of about this size.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// How CSV is laid out where it is not as usual.
+/// The layout of a CSV file, where it differs from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvLayout {
-    /// None: by the file's suffix.
+    /// `None`: the suffix of the file decides.
     pub delimiter: Option<u8>,
     pub header: bool,
 }
@@ -93,7 +93,7 @@ impl<W: Write> CsvWriter<W> {
                 let from = self.buffer.len();
                 let value = formatter.value(row);
                 write!(self.buffer, "{value}").map_err(|_| format!("row {row} has a value out of range of {}", array.data_type()))?;
-                // Names of zones and intervals have no special characters, but who knows.
+                // Names of zones and intervals have no special characters today, but that may change.
                 if needs_quotes(&self.buffer[from..], self.delimiter) {
                     let text = self.buffer.split_off(from);
                     self.push_text(&text);
@@ -130,7 +130,7 @@ fn needs_quotes(text: &str, delimiter: u8) -> bool {
     text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r'))
 }
 
-/// Texts and bytes in one layout each, encodings undone.
+/// Casts texts and bytes to one layout each, and decodes encodings.
 fn writable(array: &ArrayRef) -> Result<ArrayRef, String> {
     let wanted = match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -139,6 +139,6 @@ fn writable(array: &ArrayRef) -> Result<ArrayRef, String> {
         DataType::RunEndEncoded(_, values) => values.data_type().clone(),
         _ => return Ok(array.clone()),
     };
-    // Again: the values of a dictionary may be a layout of their own.
+    // It repeats, because the values of a dictionary may have a layout of their own.
     writable(&cast(array, &wanted).map_err(|error| error.to_string())?)
 }

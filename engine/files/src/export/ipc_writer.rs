@@ -1,6 +1,6 @@
-//! Arrow files and streams that every reader of Arrow opens: text and bytes are plain, decimals have 128 bits at least, values stand for
-//! dictionaries, also inside of others. Readers of C++, Rust and Go know views and narrow decimals; those of Java, R, JavaScript and
-//! DuckDB know them in part or not at all.
+//! Arrow files and streams that every reader of Arrow opens: text and bytes are plain, decimals have at least 128 bits, and values
+//! replace dictionaries, even nested ones. Readers of C++, Rust and Go know views and narrow decimals; those of Java, R, JavaScript and
+//! DuckDB know them partly or not at all.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn plain_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Halves of a batch, and their halves, of which no column has more text than plain offsets reach.
+/// Halves the batch, and its halves again, until no column has more text than plain offsets reach.
 fn pieces(batch: &RecordBatch, bytes_max: usize) -> Result<Vec<RecordBatch>, String> {
     let bytes = batch.columns().iter().map(|column| text_bytes(column)).collect::<Result<Vec<_>, _>>();
     let bytes = bytes.map_err(|error| error.to_string())?;
@@ -100,7 +100,7 @@ fn pieces(batch: &RecordBatch, bytes_max: usize) -> Result<Vec<RecordBatch>, Str
     Ok(all)
 }
 
-/// How much the largest plain array would hold that `array` becomes, or one inside of it.
+/// The bytes of text in the largest plain array that `array`, or an array nested in it, becomes.
 fn text_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     let within = |values: &ArrayRef, from: usize, to: usize| text_bytes(&values.slice(from, to - from));
     Ok(match array.data_type() {
@@ -149,7 +149,7 @@ fn plain_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, A
 fn plain_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         same if same == wanted => Ok(Arc::clone(array)),
-        // A cast of what is nested casts all values, those outside of the slice too.
+        // A cast of a nested array casts all values, including those outside of the slice.
         nested if nested.is_nested() => {
             let rows = UInt64Array::from_iter_values(0..array.len() as u64);
             cast(&take(array, &rows, None)?, wanted)

@@ -1,5 +1,5 @@
-//! JSON lines: one object per row, NULLs written out, so that a column that is NULL in the first
-//! rows is known to a reader that infers.
+//! JSON lines: one object per row. NULLs are written out, so that a reader that infers types from the first
+//! rows knows a column that is NULL in them.
 
 use std::io::Write;
 
@@ -27,13 +27,13 @@ impl<W: Write> JsonWriter<W> {
     }
 
     pub fn into_inner(mut self) -> W {
-        // The line format has no end to write.
+        // The line format has no end mark.
         let _ = self.writer.finish();
         self.writer.into_inner()
     }
 }
 
-/// `arrow-json` would write NULL for it, without a word.
+/// `arrow-json` would silently write NULL for it.
 fn has_non_finite(array: &ArrayRef) -> bool {
     fn any<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, is_number: impl Fn(T::Native) -> bool) -> bool {
         array.iter().flatten().any(|value| !is_number(value))

@@ -1,8 +1,8 @@
-//! Record batches become files: Parquet, CSV, JSON lines, Arrow IPC.
+//! Writes record batches to files: Parquet, CSV, JSON lines, Arrow IPC.
 //!
 //! [`open_export`] writes beside the target under a temporary name and renames at the end, so an
-//! export that fails (or is dropped) leaves the old file or none, never half a file. `writers` hold
-//! one format each, `csv_writer` is ours because it must tell NULL from an empty text; `ipc_writer` writes
+//! export that fails (or is dropped) leaves the old file or none, never half a file. `writers` has
+//! one writer for each format; `csv_writer` is ours because it must tell NULL from an empty text; `ipc_writer` writes
 //! the Arrow types that every reader knows.
 
 mod csv_writer;
@@ -35,7 +35,7 @@ pub struct ExportSummary {
     pub size_bytes: u64,
 }
 
-/// An export under way. Dropped before [`Exporter::finish`], it leaves no file.
+/// An export in progress. If it is dropped before [`Exporter::finish`], it leaves no file.
 pub struct Exporter {
     writer: FormatWriter,
     schema: SchemaRef,
@@ -43,13 +43,13 @@ pub struct Exporter {
     rows: u64,
 }
 
-/// Begins a file. `format: None` is decided by the suffix; `.gz` and `.zst` after `.csv` or
+/// Begins a file. With `format: None` the suffix decides; `.gz` and `.zst` after `.csv` or
 /// `.json` compress.
 pub fn open_export(path: &Path, format: Option<FileFormat>, schema: &Schema) -> Result<Exporter, ExportError> {
     open_export_with(path, format, schema, CsvLayout::default())
 }
 
-/// The same, with CSV laid out as asked.
+/// The same, with the given CSV layout.
 pub fn open_export_with(path: &Path, format: Option<FileFormat>, schema: &Schema, csv: CsvLayout) -> Result<Exporter, ExportError> {
     let target = ExportTarget::of(path, format)?;
     let writer = FormatWriter::check(target.format, schema)?;
@@ -76,7 +76,7 @@ impl Exporter {
         Ok(())
     }
 
-    /// Completes the file and puts it in its place.
+    /// Completes the file and renames it to its final name.
     pub fn finish(mut self) -> Result<ExportSummary, ExportError> {
         let size_bytes = self.writer.finish().map_err(|reason| self.failed(reason))?;
         Ok(ExportSummary { rows: self.rows, size_bytes })

@@ -1,4 +1,4 @@
-//! Where the bytes go: a file that appears only when it is whole, or a writer of the caller.
+//! The target of the bytes: a file that appears only when it is complete, or a writer of the caller.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -36,7 +36,7 @@ struct CountedWriter<W> {
     bytes: u64,
 }
 
-/// The file under its temporary name; removed on drop unless it was put in its place.
+/// The file under its temporary name; it is removed on drop unless it was renamed.
 struct TemporaryFile {
     temporary: PathBuf,
     path: PathBuf,
@@ -49,7 +49,7 @@ impl Sink {
         let failed = |source| ExportError::Create { path: path.to_owned(), source };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let number = NEXT_TEMPORARY.fetch_add(1, Relaxed);
-        // A leading dot: imports and shells pass it over.
+        // Imports and shells skip names with a leading dot.
         let temporary = path.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failed)?;
         let place = TemporaryFile { temporary, path: path.to_owned(), file, is_kept: false };
@@ -62,7 +62,7 @@ impl Sink {
         Sink { bytes: Bytes::Plain(counted(writer)), place: None }
     }
 
-    /// The name rows go to, for choosing a delimiter.
+    /// The name of the file, from which the delimiter is chosen.
     pub fn name(&self) -> String {
         let name = self.place.as_ref().and_then(|place| place.path.file_name());
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
@@ -140,7 +140,7 @@ impl<W: Write> Write for CountedWriter<W> {
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Nothing more can be done about a file that cannot be removed.
+            // If the file cannot be removed, nothing more can be done.
             let _ = fs::remove_file(&self.temporary);
         }
     }

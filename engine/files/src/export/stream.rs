@@ -1,4 +1,4 @@
-//! A stream of batches into a file.
+//! Writes a stream of batches to a file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{ExportSummary, open_export};
 use common::error::export::ExportError;
 use common::file_format::FileFormat;
 
-/// Writes all batches of `stream` to `path`; no file is left when the stream or the writing fails.
+/// Writes all batches of `stream` to `path`; no file is left if the stream or the writing fails.
 pub async fn write<S, E>(mut stream: S, path: &Path, format: Option<FileFormat>, schema: &Schema) -> Result<ExportSummary, ExportError>
 where
     S: Stream<Item = Result<RecordBatch, E>> + Unpin,

@@ -1,4 +1,4 @@
-//! What a file name asks for.
+//! Finds the format and the compression in a file name.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct ExportTarget {
 }
 
 impl ExportTarget {
-    /// `format: None` is decided by the suffix of `path`.
+    /// With `format: None` the suffix of `path` decides.
     pub fn of(path: &Path, format: Option<FileFormat>) -> Result<ExportTarget, ExportError> {
         let path_buf = || path.to_owned();
         let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
@@ -45,7 +45,7 @@ impl ExportTarget {
         Ok(ExportTarget { format, compression, name: path.display().to_string() })
     }
 
-    /// The delimiter a suffix asks for: `.tsv` tabs, `.psv` and `.tbl` pipes, else commas.
+    /// The delimiter of a suffix: tabs for `.tsv`, pipes for `.psv` and `.tbl`, else commas.
     pub(super) fn delimiter(name: &str) -> u8 {
         let lower = name.to_ascii_lowercase();
         let stem = lower.trim_end_matches(".gz").trim_end_matches(".zst");

@@ -1,4 +1,4 @@
-//! One writer per format, behind one face.
+//! One writer per format, behind a common interface.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
@@ -26,7 +26,7 @@ pub(super) enum FormatWriter {
     Finished(FileFormat),
 }
 
-/// A schema the format can hold; only then is a file made.
+/// A format that can hold the schema; only then is a file created.
 pub(super) struct Checked(FileFormat);
 
 impl FormatWriter {
@@ -70,7 +70,7 @@ impl FormatWriter {
         }
     }
 
-    /// Size of the whole.
+    /// Returns the size of the whole.
     pub fn finish(&mut self) -> Result<u64, String> {
         let finished = FormatWriter::Finished(self.format());
         let sink = match std::mem::replace(self, finished) {

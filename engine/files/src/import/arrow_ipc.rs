@@ -1,4 +1,4 @@
-//! Arrow IPC, file and stream format. Foreign bytes: fully validated by `arrow-ipc`.
+//! Arrow IPC, file and stream format. The bytes come from outside, so `arrow-ipc` validates them fully.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -18,22 +18,22 @@ use common::error::import::ImportError;
 use common::file_format::FileFormat;
 use semantics::functions::values_bytes;
 
-/// More rows than this are handed out in slices,
+/// Batches with more rows than this are handed out in slices,
 const BATCH_ROWS_MAX: usize = 65_536;
-/// and so are rows that are more than this once dictionaries and runs are values.
+/// and so are batches that have more bytes than this once dictionaries and runs are replaced by their values.
 const BATCH_BYTES_MAX: usize = 64 << 20;
 
 pub struct ArrowBatches {
     source: Source,
     reader: Reader,
-    /// What is left of a long batch.
+    /// The rest of a long batch.
     rest: Option<RecordBatch>,
     progress: Arc<ImportProgress>,
     blocks_read: u64,
 }
 
 enum Reader {
-    // Reads whole blocks: a buffer would only be thrown away at each seek.
+    // It reads whole blocks: a buffer would be discarded at each seek.
     File(FileReader<File>),
     Stream(StreamReader<BufReader<CountingReader<File>>>),
 }
@@ -43,7 +43,7 @@ pub fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
     Ok(plain_schema(&open(source, None)?.schema()))
 }
 
-/// Looks over a file that a reader of DataFusion's is to read: it takes any byte order and version for its own, and any length for true.
+/// Checks a file before a reader of DataFusion reads it: that reader accepts any byte order and version as its own, and any length as true.
 pub fn check_arrow(path: &Path) -> Result<(), ImportError> {
     let mut file = File::open(path).map_err(|error| ImportError::from_io(path, error))?;
     let label = path.display().to_string();
@@ -103,7 +103,7 @@ impl ArrowBatches {
         Ok(ArrowBatches { source, reader, rest: None, progress, blocks_read: 0 })
     }
 
-    /// A file is read by seeking from block to block, so each counts for its share.
+    /// The reader seeks in the file from block to block, so each block counts with its share.
     fn report_block(&mut self) {
         if let Reader::File(reader) = &self.reader {
             let (size, blocks) = (self.source.size_bytes, reader.num_batches().max(1) as u64);

@@ -1,7 +1,7 @@
-//! Brings columns to a declared type, or says which value does not go.
+//! Casts columns to a declared type, or says which value does not fit.
 //!
-//! Not what `arrow::compute::cast` does by default: a value that does not fit is an error and not a
-//! NULL, a fraction is not cut off to make an integer, numbers do not become instants.
+//! It differs from the default of `arrow::compute::cast`: a value that does not fit is an error and not a
+//! NULL, a fraction is not cut off to make an integer, and numbers do not become instants.
 
 mod mask_nulls;
 mod nested;
@@ -22,7 +22,7 @@ use semantics::functions::cast_nearest;
 use semantics::functions::casts::cast_shown;
 pub use valid::{check_type, valid};
 
-/// A value that is not of the wanted type.
+/// A value that does not fit the wanted type.
 #[derive(Debug)]
 pub struct Misfit {
     /// Row of the column; unknown if the conversion failed as a whole.
@@ -56,7 +56,7 @@ pub fn can_conform(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Arrow reads numbers as days or seconds since an epoch if asked; nobody importing a file does.
+/// Arrow can read numbers as days or seconds since an epoch; nobody who imports a file means that.
 fn is_sensible(from: &DataType, to: &DataType) -> bool {
     let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;
     let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
@@ -70,13 +70,13 @@ fn is_sensible(from: &DataType, to: &DataType) -> bool {
     is_number(from) == is_number(to)
 }
 
-/// Values that are not of the array's own type are refused as well.
+/// It also refuses values that are invalid for the array's own type.
 pub fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     match (array.data_type(), to) {
         (from, _) if from == to => valid(array),
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
-        (DataType::Dictionary(_, value), _) => conform(&cast(array, &shared(value)).map_err(whole)?, to),
-        (DataType::RunEndEncoded(_, values), _) => conform(&cast(array, values.data_type()).map_err(whole)?, to),
+        (DataType::Dictionary(_, value), _) => conform(&cast(array, &shared(value)).map_err(column_misfit)?, to),
+        (DataType::RunEndEncoded(_, values), _) => conform(&cast(array, values.data_type()).map_err(column_misfit)?, to),
         (DataType::Struct(_), DataType::Struct(fields)) => nested::conform_struct(array, fields),
         (DataType::Map(..), DataType::Map(field, is_sorted)) => nested::conform_map(array, field, *is_sorted),
         (from, _) if is_list(from) && is_list(to) => nested::conform_list(array, to),
@@ -84,7 +84,7 @@ pub fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     }
 }
 
-/// The type in which a long value of a dictionary lies once, for all rows that have it.
+/// The type in which the rows of a dictionary share a long value.
 fn shared(value: &DataType) -> DataType {
     match value {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -101,7 +101,7 @@ fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
         }
         false => {
             let options = CastOptions { safe: true, format_options: FormatOptions::default() };
-            cast_nearest(array, to, &options).map_err(whole)?
+            cast_nearest(array, to, &options).map_err(column_misfit)?
         }
     };
     if converted.null_count() > array.null_count() {
@@ -116,7 +116,7 @@ fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     Ok(converted)
 }
 
-/// Of timestamps, which are rounded then.
+/// Whether the conversion loses digits of timestamps, which are then rounded.
 fn loses_digits(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) => to < from && zone.is_some() == wanted.is_some(),
@@ -127,7 +127,7 @@ fn loses_digits(from: &DataType, to: &DataType) -> bool {
 fn refuse_fractions(array: &ArrayRef, to: &DataType) -> Result<(), Misfit> {
     use arrow::array::AsArray;
     use arrow::datatypes::Float64Type;
-    let doubles = cast(array, &DataType::Float64).map_err(whole)?;
+    let doubles = cast(array, &DataType::Float64).map_err(column_misfit)?;
     let doubles = doubles.as_primitive::<Float64Type>();
     let has_fraction = |row: &usize| doubles.is_valid(*row) && doubles.value(*row).fract() != 0.0;
     match (0..doubles.len()).find(has_fraction) {
@@ -145,11 +145,11 @@ fn misfit(array: &dyn Array, row: usize, to: &DataType) -> Misfit {
     Misfit { row, problem: format!("{} does not fit {name}", quote_value(&value)) }
 }
 
-fn whole(error: arrow::error::ArrowError) -> Misfit {
+fn column_misfit(error: arrow::error::ArrowError) -> Misfit {
     Misfit { row: 0, problem: error.to_string() }
 }
 
-/// An all-NULL column, for one that the file lacks.
+/// An all-NULL column, for a column that the file lacks.
 pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     Arc::clone(&new_null_array(data_type, rows))
 }

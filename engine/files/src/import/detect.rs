@@ -1,7 +1,7 @@
-//! What a file is: content first, its name second, and an error when the two contradict.
+//! Detects the format of a file: its content comes first, its name second, and a contradiction is an error.
 //!
-//! A wrong or missing compression suffix does no harm (`.csv` that is gzip data is read as such);
-//! a wrong format does, since half of the rows of a Parquet file read as CSV help nobody.
+//! A wrong or missing compression suffix does no harm (a `.csv` that has gzip data is decompressed);
+//! a wrong format does harm, because half of the rows of a Parquet file read as CSV help nobody.
 
 mod content;
 mod names;
@@ -19,7 +19,7 @@ use super::zip_members::{self, Member};
 use common::error::import::ImportError;
 use common::file_format::FileFormat;
 
-/// The sources in all candidates; what lies in a directory and is no data file is passed over.
+/// The sources in all candidates. Files of a directory that are no data files are skipped.
 pub fn detect(candidates: Vec<Candidate>, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
     let mut sources = Vec::new();
     let mut passed_over = None;
@@ -41,13 +41,13 @@ pub fn detect(candidates: Vec<Candidate>, options: &ReadOptions) -> Result<Vec<S
     }
 }
 
-/// The directory a walk began in when it found no file at all.
+/// The error for a walk of a directory that found no file at all.
 pub fn nothing_in(paths: &[String]) -> ImportError {
     let path = paths.first().map(Into::into).unwrap_or_default();
     ImportError::NothingReadable { path }
 }
 
-/// Files of a directory are taken by name, or by the magic of a binary format.
+/// Files of a directory are accepted by name, or by the magic of a binary format.
 fn is_wanted(path: &Path, options: &ReadOptions) -> Result<bool, ImportError> {
     let claim = claim_of(&path.to_string_lossy());
     if let (Some(claimed), Some(asked)) = (claim.format, options.format) {
@@ -79,12 +79,12 @@ fn detect_file(path: &Path, options: &ReadOptions) -> Result<Vec<Source>, Import
     Ok(vec![Source { path: path.to_owned(), container, format, is_stream, delimiter_hint: claim.delimiter, size_bytes }])
 }
 
-/// Every member of the right format is a source; a lone member may have any name.
+/// Every member with the right format is a source; a lone member may have any name.
 fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
     if let Some(claimed) = outer.format
         && matches!(claimed, FileFormat::Parquet | FileFormat::Arrow)
     {
-        return Err(lie(&path.display().to_string(), claimed, "a zip archive"));
+        return Err(contradiction(&path.display().to_string(), claimed, "a zip archive"));
     }
     let members = zip_members::list(path)?;
     let is_alone = members.len() == 1;
@@ -134,7 +134,7 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
     };
     if let Some(format) = binary {
         if claimed.is_some_and(|claimed| claimed != format) {
-            return Err(lie(file, claimed.unwrap_or(format), found.describe()));
+            return Err(contradiction(file, claimed.unwrap_or(format), found.describe()));
         }
         if *container != Container::Plain && !matches!(container, Container::Zip(_)) {
             return Err(ImportError::Unsupported {
@@ -148,16 +148,16 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
         (Some(FileFormat::Csv), Content::Text | Content::Words) => Ok((FileFormat::Csv, false)),
         (Some(FileFormat::Json), Content::Json) => Ok((FileFormat::Json, false)),
         (Some(FileFormat::Json), Content::Text | Content::Words) if has_json_line(head) => Ok((FileFormat::Json, false)),
-        // Asked for by the user, not by the name: let the CSV reader try.
+        // The user asked for it, not the name: let the CSV reader try.
         (Some(FileFormat::Csv), Content::Json) if options.format.is_some() => Ok((FileFormat::Csv, false)),
         (None, Content::Json) => Ok((FileFormat::Json, false)),
         (None, Content::Text) => Ok((FileFormat::Csv, false)),
-        (Some(claimed), found) => Err(lie(file, claimed, found.describe())),
+        (Some(claimed), found) => Err(contradiction(file, claimed, found.describe())),
         (None, found) => Err(ImportError::UnknownFormat { file: file.to_owned(), found: found.describe().to_owned() }),
     }
 }
 
-fn lie(file: &str, claimed: FileFormat, found: &str) -> ImportError {
+fn contradiction(file: &str, claimed: FileFormat, found: &str) -> ImportError {
     let hint = match found {
         content::UTF16 => "convert it to UTF-8 first (iconv -f utf-16 -t utf-8)",
         content::TAR => "unpack it first",
@@ -172,7 +172,7 @@ fn read_head(path: &Path, container: &Container) -> Result<Vec<u8>, ImportError>
     let read = decompress(file, container, None).and_then(|bytes| bytes.take(HEAD_BYTES).read_to_end(&mut head));
     match read {
         Ok(_) => Ok(head),
-        // Cut short after the head of some bytes: the reader of the rows will say it better.
+        // The data is cut short after its first bytes: the reader of the rows reports that better.
         Err(_) if !head.is_empty() => Ok(head),
         Err(error) if *container == Container::Plain => Err(ImportError::from_io(path, error)),
         Err(error) => Err(ImportError::Unsupported {

@@ -1,16 +1,17 @@
-//! Third-party readers over foreign bytes may panic; the caller gets an error instead.
+//! Third-party readers may panic on foreign bytes; the caller gets an error instead.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
+    /// A hook of panics gets the panic alone, on the thread that panics.
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `read`; a panic becomes the text of an error.
+/// Runs `read`; a panic becomes an error message.
 ///
-/// The state `read` works on must not be used again after an error: unwinding may have left it
+/// The state that `read` works on must not be used after an error: unwinding may have left it
 /// half changed. Every caller drops its reader then.
 pub fn guarded<T, E: std::fmt::Display>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     let was_guarded = IS_GUARDED.replace(true);
@@ -29,11 +30,11 @@ pub fn guarded<T, E: std::fmt::Display>(read: impl FnOnce() -> Result<T, E>) -> 
     }
 }
 
-/// The user shall see the error and not also "thread panicked at …": panics that are about to
-/// become an error are kept from the hook the process has; all others reach it.
+/// The user should see the error and not also "thread panicked at …". So the panic hook of the process does not get panics
+/// that will become errors; it gets all others.
 ///
-/// For programs, which are asked by nobody what their process does. A library has no say in it: without this call the
-/// hook of whoever embeds it stays, and hears of guarded panics too.
+/// It is for programs only, because a library must not change its host's hook: without this call the
+/// host's hook stays, and gets guarded panics too.
 pub fn silence_guarded_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

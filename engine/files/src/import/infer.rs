@@ -1,6 +1,6 @@
-//! Which type a column of texts has, from the texts.
+//! Infers the type of a column of texts.
 //!
-//! Every value adds a flag; at the end the flags of a column decide:
+//! Every value sets a flag; at the end the flags of a column decide:
 //!
 //! | values seen | type |
 //! |---|---|
@@ -59,7 +59,7 @@ impl SeenTypes {
     pub fn data_type(self) -> DataType {
         let numbers = [SeenTypes::INT, SeenTypes::BIG_INT, SeenTypes::FLOAT, SeenTypes::NAN, SeenTypes::INFINITY];
         let is_number = self.has(SeenTypes::INT) || self.has(SeenTypes::BIG_INT) || self.has(SeenTypes::FLOAT);
-        // NaN among dates or truths is a NULL token (pandas writes it so).
+        // NaN among dates or booleans is a NULL token (pandas writes it so).
         let rest = SeenTypes(self.0 & !SeenTypes::NAN.0);
         if rest.0 == 0 {
             DataType::Null
@@ -90,7 +90,7 @@ pub fn is_soft_null(text: &str) -> bool {
     text.len() <= 4 && matches!(text, "" | "NA" | "N/A" | "n/a" | "NULL" | "null" | "Null" | "NaN" | "nan" | "\\N")
 }
 
-/// The flag of one value that is not NULL. What it promises, [`super::leaf`] can parse.
+/// The flag of one value that is not NULL. [`super::leaf`] can parse every value with this flag.
 pub fn classify(text: &str) -> SeenTypes {
     let text = text.trim_ascii();
     let bytes = text.as_bytes();

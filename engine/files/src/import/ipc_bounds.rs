@@ -1,24 +1,24 @@
-//! Looks over Arrow IPC bytes from outside before `arrow-ipc` reads them.
+//! Checks Arrow IPC bytes from outside before `arrow-ipc` reads them.
 //!
 //! The reader allocates as many bytes as a length in the file says. A failed allocation aborts the
-//! process, which no `catch_unwind` holds back; so every length is held against the size of the
-//! file first. Contents (offsets, UTF-8, null counts) are validated by `arrow-ipc` itself.
+//! process, and `catch_unwind` does not prevent that; so every length is first compared with the size of the
+//! file. `arrow-ipc` itself validates contents (offsets, UTF-8, null counts).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use arrow_ipc::{Block, Endianness, Message, MessageHeader, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 
-/// The first bytes of a file, and its last ones; a stream has none.
+/// A file begins and ends with these bytes; a stream has none.
 pub(super) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 /// Footer length and magic at the end of a file.
 const TAIL_BYTES: u64 = 10;
-/// What one compressed buffer may claim to unpack to.
+/// The limit of what one compressed buffer may claim to unpack to.
 const UNPACKED_BYTES_MAX: i64 = 4 << 30;
 
-/// Arrow data of a form that is not read here: why, and what to do.
+/// Arrow data in a form that is not supported: why, and what to do.
 ///
-/// `arrow-ipc` would read numbers the wrong way round and metadata of any version, and say nothing.
+/// `arrow-ipc` would silently read numbers with the wrong byte order, and metadata of any version.
 pub fn foreign_form(message: &Message<'_>) -> Option<String> {
     form_of(message.version(), message.header_as_schema())
 }
@@ -26,14 +26,16 @@ pub fn foreign_form(message: &Message<'_>) -> Option<String> {
 fn form_of(version: MetadataVersion, schema: Option<Schema<'_>>) -> Option<String> {
     if version < MetadataVersion::V4 || version > MetadataVersion::V5 {
         let number = version.0 + 1;
-        return Some(format!("its metadata has version {number}, and versions 4 and 5 are read; write it again with one of those"));
+        return Some(format!(
+            "its metadata has version {number}, and only versions 4 and 5 are supported; write it again with one of them"
+        ));
     }
     let is_little = schema.is_none_or(|schema| schema.endianness() == Endianness::Little);
     (!is_little)
         .then(|| "its numbers are big-endian, and only little-endian ones are read; write it again on a machine that has those".to_string())
 }
 
-/// An error for damaged bytes; or why a form that makes sense is not read.
+/// An error for damaged bytes; or `Some` reason why a valid form is not supported.
 pub(super) fn check_file(file: &mut File) -> Result<Option<String>, String> {
     let size = file.seek(SeekFrom::End(0)).map_err(text)?;
     let tail_at = size.checked_sub(TAIL_BYTES).filter(|at| *at >= 8);
@@ -144,7 +146,7 @@ fn check_buffers(file: &mut File, batch: &RecordBatch<'_>, body_at: u64, body_by
     Ok(())
 }
 
-/// `bytes` was held against the size of the file before.
+/// `bytes` was compared with the size of the file before.
 fn read_at(file: &mut File, at: u64, bytes: u64) -> Result<Vec<u8>, String> {
     let mut buffer = vec![0; bytes as usize];
     file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut buffer)).map_err(text)?;

@@ -1,5 +1,5 @@
-//! Builders that take texts and make typed columns: the end of the way for CSV fields and JSON
-//! scalars, so that both agree on what a text means as a type.
+//! Builders that turn texts into typed columns. CSV fields and JSON scalars both end here,
+//! so that both agree on what a text means as a type.
 
 mod decimals;
 mod scalars;
@@ -9,12 +9,12 @@ use arrow::datatypes::DataType;
 
 /// A column under construction.
 pub trait Leaf: Send {
-    /// Appends the value of `text`; appends nothing and says `false` when it has none.
+    /// Appends the value of `text`; appends nothing and returns `false` if the text is not a value of the type.
     #[must_use]
     fn push(&mut self, text: &str) -> bool;
     fn push_null(&mut self);
     fn len(&self) -> usize;
-    /// The column so far; the builder is empty again.
+    /// Returns the column so far; the builder is empty again.
     fn finish(&mut self) -> ArrayRef;
 }
 

@@ -1,8 +1,8 @@
-//! One schema for many files.
+//! Merges the schemas of many files into one.
 //!
-//! Columns are united by name. Types widen (integers, then decimals or DOUBLE; dates to
-//! timestamps; structs by field). Types that were only inferred from text and do not go together
-//! become VARCHAR, since that is what the text was; declared types that do not are an error.
+//! Columns are matched by name. Types widen (integers, then decimals or DOUBLE; dates to
+//! timestamps; structs by field). Inferred types that do not go together
+//! become VARCHAR, because the values were text; declared types that do not are an error.
 
 mod types;
 
@@ -28,11 +28,11 @@ struct Column {
     is_nullable: bool,
     /// The type was inferred in every file so far.
     is_inferred: bool,
-    /// That it is a tensor, if all files say so.
+    /// The metadata of a tensor, if all files have it.
     metadata: HashMap<String, String>,
     /// Files that have the column.
     files: usize,
-    /// The first of them.
+    /// The first file that has the column.
     file: String,
 }
 

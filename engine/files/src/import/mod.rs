@@ -1,14 +1,14 @@
-//! Foreign files become record batches: Parquet, CSV, JSON and Arrow IPC.
+//! Reads foreign files into record batches: Parquet, CSV, JSON and Arrow IPC.
 //!
-//! The way of a file through these rooms:
+//! A file passes through these modules:
 //!
 //! 1. `paths` turns what the user typed (file, glob, directory) into a list of files;
-//! 2. `detect` looks into each file and says what it is, content before name ([`source`]);
+//! 2. `detect` finds the format of each file, by content before name ([`source`]);
 //! 3. `csv`, `json`, `parquet` and `arrow_ipc` each infer a schema and later yield batches;
-//! 4. `merge` makes one schema of all of them, `target` fits it to a declared one;
-//! 5. `conform` brings every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
-//!    not of its type;
-//! 6. [`FileScan`] is the door to all of it, and `engine/src/ingest` puts its rows into a table.
+//! 4. `merge` makes one schema of all of them, `target` maps it to a declared one;
+//! 5. `conform` casts every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
+//!    invalid for its type;
+//! 6. [`FileScan`] is the entry to all of it, and `engine/src/ingest` puts its rows into a table.
 //!
 //! **Invariants.** Memory is bounded by a batch and a read buffer, whatever the size of the file.
 //! No input bytes can panic the caller: third-party readers run inside `guard`. No value is

@@ -1,25 +1,25 @@
-//! What the user may say about the files to read.
+//! The user's options for the files to read.
 
 use common::file_format::FileFormat;
 
 /// What to do with a row that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// Stop and say where.
+    /// Stop with an error that says where.
     #[default]
     Abort,
     /// Leave the row out and count it.
     Skip,
 }
 
-/// How CSV files are written. What is `None` is found out from the file.
+/// How CSV files are written. What is `None` is inferred from the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
     pub delimiter: Option<u8>,
     pub header: Option<bool>,
     /// `None`: quotes have no meaning.
     pub quote: Option<u8>,
-    /// Further unquoted tokens that mean NULL, in every column; the empty one always does.
+    /// Additional unquoted tokens that mean NULL, in every column; the empty one always does.
     pub null: Vec<String>,
 }
 
@@ -29,14 +29,14 @@ impl Default for CsvOptions {
     }
 }
 
-/// How to read files. The default finds out everything and stops at the first bad row.
+/// How to read files. The default infers everything and stops at the first bad row.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// `None`: by content, then by extension.
     pub format: Option<FileFormat>,
     pub on_error: OnError,
     pub csv: CsvOptions,
-    /// Text read per file to infer its types; a file that is shorter is inferred from all its rows.
+    /// The bytes of text read per file to infer its types; all rows of a shorter file are used.
     pub sample_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Parquet, read row group by row group.
+//! Reads Parquet, row group by row group.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use super::progress::ImportProgress;
 use super::source::Source;
 use common::error::import::ImportError;
 
-/// What a batch may hold when rows are wide.
+/// The limit of a batch with wide rows.
 const BATCH_BYTES: i64 = 64 << 20;
 
 pub struct ParquetBatches {
@@ -42,8 +42,8 @@ fn open(source: &Source) -> Result<Builder, ImportError> {
     }
     let again = file.try_clone().map_err(|error| ImportError::from_io(&source.path, error))?;
     let builder = guarded(|| Builder::try_new(file)).map_err(|reason| source.damaged(reason))?;
-    // Ask for views: then texts are not copied out of the decoded pages. A file whose types do
-    // not allow that is read as it is, and `conform` makes the views.
+    // Ask for views, so that texts are not copied out of the decoded pages. If the types of a file do
+    // not allow that, it is read as it is, and `conform` makes the views.
     let wanted = ArrowReaderOptions::new().with_schema(plain_schema(builder.schema()));
     Ok(guarded(|| Builder::try_new_with_options(again, wanted)).unwrap_or(builder))
 }
@@ -77,7 +77,7 @@ impl ParquetBatches {
         Ok(batch)
     }
 
-    /// Columns lie in a row group one after another, so a position would jump: rows do not.
+    /// It counts rows, because the columns of a row group follow each other, so a position in the file would jump.
     fn report(&mut self, is_end: bool) {
         let share = self.rows_read as f64 / self.rows_total.max(1) as f64;
         let size = self.source.size_bytes;

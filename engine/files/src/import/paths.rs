@@ -1,8 +1,8 @@
-//! What the user typed becomes a list of files.
+//! Turns what the user typed into a list of files.
 //!
 //! A name that exists is that file, even when it contains `*` or `[`; otherwise a name with glob
 //! characters is a pattern (`**` crosses directories). A directory is read recursively, in the
-//! order of names, without what begins with `.` or `_`; symbolic links in it are followed for files only
+//! order of names, without names that begin with `.` or `_`; symbolic links in it are followed for files only
 //! (a link to a directory could be a loop).
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use common::error::import::ImportError;
 
-/// A file to read, and whether the user named it (or a pattern did) or it just lay in a directory:
+/// A file to read, and whether the user named it (or a pattern did) or it was found in a directory:
 /// the former must be readable, the latter may be something else, like a README.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -111,7 +111,7 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), Impor
     Ok(())
 }
 
-/// Names that writers of data directories use for what is not data (`_SUCCESS`, `.crc`).
+/// The names that writers of data directories use for other files (`_SUCCESS`, `.crc`).
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }

@@ -1,10 +1,10 @@
-//! How far an import is, readable from any thread while it runs.
+//! The progress of an import, readable from any thread while it runs.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Reasons kept of skipped rows; the rest is only counted.
+/// So many reasons of skipped rows are kept; the others are only counted.
 const REASONS_KEPT: usize = 10;
 
 #[derive(Debug, Default)]
@@ -16,22 +16,22 @@ pub struct ImportProgress {
 }
 
 impl ImportProgress {
-    /// Position in the files as they lie on disk (compressed), of [`super::FileScan::total_bytes`].
+    /// The position in the files as they are on disk (compressed), out of [`super::FileScan::total_bytes`].
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Relaxed)
     }
 
-    /// Rows handed out.
+    /// The number of rows that were handed out.
     pub fn rows_read(&self) -> u64 {
         self.rows_read.load(Relaxed)
     }
 
-    /// Bad rows left out.
+    /// The number of bad rows that were skipped.
     pub fn rows_skipped(&self) -> u64 {
         self.rows_skipped.load(Relaxed)
     }
 
-    /// Why the first few rows were left out.
+    /// The reasons of the first few skipped rows.
     pub fn skip_reasons(&self) -> Vec<String> {
         self.skip_reasons.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -52,7 +52,7 @@ impl ImportProgress {
     }
 }
 
-/// Counts the bytes that pass; without a progress it counts for nobody (inference).
+/// Counts the bytes that pass through; without a progress (in inference) they are not counted.
 pub struct CountingReader<R> {
     pub inner: R,
     pub progress: Option<Arc<ImportProgress>>,

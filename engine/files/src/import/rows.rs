@@ -1,4 +1,4 @@
-//! What rows come from, as a table that is scanned once.
+//! A source of rows as a table that is scanned once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use common::error::import::ImportError;
 pub trait RowSource: Sized {
     fn schema(&self) -> SchemaRef;
 
-    /// The places of the columns of `target` that it does not have.
+    /// The indices of the columns of `target` that the source does not have.
     fn missing(&mut self, target: &Schema) -> Vec<usize>;
 
-    /// With these columns instead, by name.
+    /// The source with these columns instead, matched by name.
     fn with_schema(self, target: SchemaRef) -> Result<Self, ImportError>;
 
-    /// Is read once.
+    /// It is read once.
     fn into_stream(self) -> Arc<dyn PartitionStream>;
 }
 
@@ -65,7 +65,7 @@ impl PartitionStream for Files {
         &self.schema
     }
 
-    /// Reads on a thread of its own, a few batches ahead.
+    /// Reads on a separate thread, a few batches ahead.
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), 4);
         let (sender, batches) = (builder.tx(), self.batches.lock().take());

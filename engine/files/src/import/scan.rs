@@ -1,4 +1,4 @@
-//! The door: files with one schema, and the iterator over their rows.
+//! The entry to all imports: files with one schema, and the iterator over their rows.
 
 mod batches;
 mod plans;
@@ -17,11 +17,11 @@ use super::paths::expand;
 use super::progress::ImportProgress;
 use common::error::import::ImportError;
 
-/// What all files of a scan together may cost for inference; beyond it each gets a small sample.
+/// The limit of the bytes that inference reads from all files of a scan; beyond it each file gets a small sample.
 const SAMPLE_BYTES_ALL: u64 = 256 << 20;
 const SAMPLE_BYTES_MIN: u64 = 1 << 20;
 
-/// Files, looked at and not yet read.
+/// Files that were inspected and not read yet.
 pub struct FileScan {
     files: Vec<PlannedFile>,
     schema: SchemaRef,
@@ -36,12 +36,12 @@ impl std::fmt::Debug for FileScan {
 }
 
 impl FileScan {
-    /// Finds the files, tells what they are and infers their common schema.
+    /// Finds the files, detects their formats and infers their common schema.
     pub fn open(paths: &[String], options: ReadOptions) -> Result<FileScan, ImportError> {
         Self::open_sampled(paths, options, SAMPLE_BYTES_ALL)
     }
 
-    /// As `open` and `with_schema`, but does not infer the types it would not use.
+    /// As `open` and `with_schema`, but does not infer types that it would not use.
     pub fn open_as(paths: &[String], options: ReadOptions, target: SchemaRef) -> Result<FileScan, ImportError> {
         Self::open_sampled(paths, options, 0)?.with_schema(target)
     }
@@ -73,8 +73,8 @@ impl FileScan {
         self.schema.clone()
     }
 
-    /// Reads the files as these columns instead: by name, or by position where a CSV file has no
-    /// header. A nullable column may be missing in a file; a surplus one may not.
+    /// Reads the files with these columns instead: matched by name, or by position if a CSV file has no
+    /// header. A nullable column may be missing in a file; a surplus one may not exist.
     pub fn with_schema(mut self, target: SchemaRef) -> Result<FileScan, ImportError> {
         for file in &mut self.files {
             file.settle_header(&target);
@@ -84,7 +84,7 @@ impl FileScan {
         Ok(self)
     }
 
-    /// The columns of `target` that no file has, by their places. A file without names has them all,
+    /// The indices of the columns of `target` that no file has. A file without names has them all,
     /// or does not fit.
     pub fn missing(&mut self, target: &Schema) -> Vec<usize> {
         let mut missing: Vec<usize> = (0..target.fields().len()).collect();
@@ -97,7 +97,7 @@ impl FileScan {
         missing
     }
 
-    /// Size on disk of what is to be read.
+    /// The size on disk of the files to be read.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.source.size_bytes).sum()
     }
@@ -111,7 +111,7 @@ impl FileScan {
         self.progress.clone()
     }
 
-    /// Reads. Blocking; ends after the first error.
+    /// Reads the files. It blocks, and ends after the first error.
     pub fn batches(self) -> Batches {
         Batches::new(self.files, self.schema, self.options, self.progress)
     }

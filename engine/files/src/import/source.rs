@@ -10,7 +10,7 @@ use super::zip_members::{CheckedMember, Member};
 use common::error::import::ImportError;
 use common::file_format::FileFormat;
 
-/// What is wrapped around the bytes of a text format.
+/// The container around the bytes of a text format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Container {
     Plain,
@@ -26,14 +26,14 @@ pub struct Source {
     pub format: FileFormat,
     /// The Arrow bytes are the stream format, not the file format.
     pub is_stream: bool,
-    /// What the name says of the delimiter (`.tsv`).
+    /// The delimiter that the name suggests (`.tsv`).
     pub delimiter_hint: Option<u8>,
-    /// As it lies on disk.
+    /// The size on disk.
     pub size_bytes: u64,
 }
 
 impl Source {
-    /// The name for messages: `data/flights.zip (flights.csv)`.
+    /// The name in messages: `data/flights.zip (flights.csv)`.
     pub fn label(&self) -> String {
         match &self.container {
             Container::Zip(member) => format!("{} ({})", self.path.display(), member.name),

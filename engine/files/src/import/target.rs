@@ -1,4 +1,4 @@
-//! Which column of a file becomes which column of the scan, and a batch brought to that.
+//! Maps the columns of a file to the columns of the scan, and casts batches accordingly.
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
@@ -9,10 +9,10 @@ use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 use common::type_names::plain::sql_type_name;
 
-/// For each column of the scan, its place in the file.
+/// For each column of the scan, its index in the file.
 pub type Mapping = Vec<Option<usize>>;
 
-/// By name; a column the file lacks must be nullable, and the file must have no others.
+/// Maps by name; a column that the file lacks must be nullable, and the file must have no other columns.
 pub fn map_by_name(file: &str, from: &Fields, target: &Schema) -> Result<Mapping, ImportError> {
     let fields = target.fields();
     let mapping: Mapping = fields.iter().map(|field| find_field(from, field.name())).collect();
@@ -24,7 +24,7 @@ pub fn map_by_name(file: &str, from: &Fields, target: &Schema) -> Result<Mapping
         .filter(|(field, place)| place.is_none() && !field.is_nullable())
         .map(|(field, _)| field.name().clone())
         .collect();
-    // A column that the table has is left over where another one of its name was taken.
+    // A column that the table has is left over if another one of its name was taken.
     if let Some(column) = extra.iter().find(|name| find_field(fields, name).is_some()) {
         return Err(ImportError::ColumnTwice { file: file.to_owned(), column: column.clone() });
     }
@@ -34,7 +34,7 @@ pub fn map_by_name(file: &str, from: &Fields, target: &Schema) -> Result<Mapping
     Ok(mapping)
 }
 
-/// For files without names.
+/// Maps by position, for files without names.
 pub fn map_by_position(file: &str, columns: usize, target: &Schema) -> Result<Mapping, ImportError> {
     let expected = target.fields().len();
     if columns != expected {
@@ -44,7 +44,7 @@ pub fn map_by_position(file: &str, columns: usize, target: &Schema) -> Result<Ma
     Ok((0..columns).map(Some).collect())
 }
 
-/// For typed formats: whether their types are any, and can become the declared ones.
+/// For typed formats: checks that the types are supported, and can become the declared ones.
 pub fn check_types(file: &str, from: &Fields, target: &Schema, mapping: &Mapping) -> Result<(), ImportError> {
     for (field, place) in target.fields().iter().zip(mapping) {
         let Some(source) = place.map(|index| &from[index]) else { continue };
@@ -63,12 +63,12 @@ pub fn check_types(file: &str, from: &Fields, target: &Schema, mapping: &Mapping
     Ok(())
 }
 
-/// With the shape of a tensor.
+/// The type with the shape of a tensor.
 fn type_name(field: &Field) -> String {
     if shape_of(field).is_some() { column_type_name(field) } else { sql_type_name(field.data_type()) }
 }
 
-/// Why a batch of a file does not fit: the row of the batch, the column, the problem.
+/// Why a batch of a file does not fit: the row in the batch, the column, the problem.
 #[derive(Debug)]
 pub struct BatchMismatch {
     pub row: usize,

@@ -1,4 +1,4 @@
-//! The part of a text file that is in memory: read, and not yet passed.
+//! The part of a text file that is in memory: it was read, and is not consumed yet.
 
 use std::io::{self, Read};
 
@@ -23,20 +23,20 @@ impl<R: Read> Window<R> {
         &self.buf[self.start..self.end]
     }
 
-    /// Nothing comes after [`Window::data`].
+    /// No bytes follow [`Window::data`].
     pub fn is_eof(&self) -> bool {
         self.is_eof
     }
 
-    /// Passes the first `length` bytes of the data and returns them.
+    /// Consumes the first `length` bytes of the data and returns them.
     pub fn pass(&mut self, length: usize) -> &[u8] {
         let passed = self.start..self.start + length;
         self.start = passed.end;
         &self.buf[passed]
     }
 
-    /// Reads more behind what was not passed, into twice the memory where that leaves no room. A
-    /// byte order mark at the beginning of the file is passed.
+    /// Reads more after the unconsumed data; doubles the memory if there is no room. A
+    /// byte order mark at the beginning of the file is skipped.
     pub fn fill(&mut self) -> io::Result<()> {
         self.buf.copy_within(self.start..self.end, 0);
         self.end -= self.start;

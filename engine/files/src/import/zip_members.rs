@@ -1,7 +1,7 @@
-//! Reading members of a zip archive as independent streams.
+//! Reads members of a zip archive as independent streams.
 //!
 //! `zip::ZipArchive` lends its reader to one member at a time; an import wants streams it owns. So
-//! the archive is only asked where each member lies, and the bytes are inflated and checked
+//! the archive only says where each member lies, and the bytes are inflated and checked
 //! against the archive's CRC here.
 
 use std::fs::File;
@@ -97,7 +97,7 @@ enum MemberReader<R> {
 }
 
 impl<R: BufRead> CheckedMember<R> {
-    /// `reader` gives the member's data as it lies in the archive, and nothing else.
+    /// `reader` yields the member's data as it is in the archive, and nothing else.
     pub fn new(member: &Member, reader: R) -> Self {
         CheckedMember {
             inner: match member.is_deflated {

@@ -7,9 +7,11 @@ use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::constants::Argument;
-use super::histogram::NAME;
 use crate::numeric::histogram::{Bins, EdgesError};
 use common::tensors::{Vectors, refused};
+
+/// The function that they are an argument of.
+pub const NAME: &str = "histogram";
 
 #[derive(Debug, Clone)]
 pub struct Edges {

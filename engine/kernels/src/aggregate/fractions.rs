@@ -8,8 +8,24 @@ use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::constants::Argument;
-use super::quantile::Kind;
 use common::tensors::refused;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Between two values it interpolates.
+    Cont,
+    /// Always one of the values.
+    Disc,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Cont => "quantile_cont",
+            Kind::Disc => "quantile_disc",
+        }
+    }
+}
 
 /// The second argument of a quantile: a number, or a list of them.
 #[derive(Debug, Clone)]

@@ -9,14 +9,12 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, Signature, Volatility};
 
 use super::counts::{Counts, GroupedCounts};
-use super::edges::Edges;
-use super::{documented, refuse_distinct};
+use super::edges::{Edges, NAME};
+use super::function::{documented, refuse_distinct};
 use crate::scalar::types::{as_number_type, as_vector_type, check_number_type};
 use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
-
-pub const NAME: &str = "histogram";
 
 pub fn histogram() -> AggregateUDF {
     let documentation = documented(

@@ -8,8 +8,8 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Signature, Volatility};
 
+use super::function::{documented, refuse_distinct};
 use super::summary::{Summing, list_of_doubles, state_types};
-use super::{documented, refuse_distinct};
 use crate::numeric::moments::Moments;
 use crate::scalar::types::{as_number_type, as_vector_type, check_number_type, check_vector_type};
 use common::tensors::{Vectors, refused};

@@ -12,31 +12,14 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator, Signature, Volatility,
 };
 
-use super::documented;
-use super::fractions::Fractions;
+use super::fractions::{Fractions, Kind};
+use super::function::documented;
 use super::ranked::Ranked;
 use super::values::{GroupedValues, Values};
 use crate::scalar::types::{as_number_type, check_number_type};
 use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Between two values it interpolates.
-    Cont,
-    /// Always one of the values.
-    Disc,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Cont => "quantile_cont",
-            Kind::Disc => "quantile_disc",
-        }
-    }
-}
 
 pub fn quantile(kind: Kind) -> AggregateUDF {
     let (description, aliases) = match kind {

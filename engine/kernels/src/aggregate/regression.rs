@@ -11,8 +11,8 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Docu
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use super::function::{documented, refuse_distinct};
 use super::summary::{Summing, double, list_of_doubles, state_types};
-use super::{documented, refuse_distinct};
 use crate::numeric::regression::{Regression, RegressionError};
 use crate::scalar::types::{as_number_type, as_vector_type, check_number_type, check_vector_type};
 use common::messages::counted;

@@ -1,4 +1,4 @@
-//! What is written between the parentheses of `kmeans`: columns, k, iterations or tolerance, init and seed, by place or by name.
+//! Parses the arguments of `kmeans`: columns, k, iterations or tolerance, init and seed, by position or by name.
 
 use std::fmt;
 
@@ -12,29 +12,29 @@ use common::messages::{constant_hint, counted, described, described_value};
 use common::names::KMEANS;
 use semantics::functions::scalar_nearest;
 
-/// With a tolerance alone, so many iterations are made at most.
+/// The limit of iterations if only a tolerance is given.
 pub const ITERATIONS_MAX: usize = 1_000;
-/// Those that have a name, in the order of their places.
+/// The named arguments, in the order of their positions.
 const NAMES: [&str; 5] = ["k", "iterations", "tolerance", "init", "seed"];
 
 #[derive(Debug, Clone)]
 pub struct Arguments {
     pub columns: Vec<String>,
     pub k: usize,
-    /// At most so many.
+    /// The largest number of iterations.
     pub iterations: usize,
-    /// It ends when no centroid moved farther than this; 0: when none moved.
+    /// The computation ends when no centroid moved farther than this; 0: when none moved.
     pub tolerance: f64,
     pub init: Init,
     pub seed: u64,
 }
 
-/// Where the first centroids come from.
+/// The source of the first centroids.
 #[derive(Debug, Clone)]
 pub enum Init {
     Random,
     PlusPlus,
-    /// Centroids of so many numbers, end to end.
+    /// Centroids with so many numbers each, one after the other.
     Given {
         values: Vec<f64>,
         width: usize,
@@ -52,12 +52,12 @@ impl fmt::Display for Init {
 }
 
 impl Arguments {
-    /// Of all arguments behind the name of the table.
+    /// Parses all arguments after the name of the table.
     pub fn of(arguments: &[Expr]) -> Result<Arguments> {
         let mut found = ParsedArguments::default();
         for (at, argument) in arguments.iter().enumerate() {
             let Expr::Literal(value, _) = argument else {
-                // The first is the table.
+                // The table is the first argument.
                 return Err(no_constant(&format!("argument {}", at + 2), argument));
             };
             found.take(value)?;
@@ -76,7 +76,7 @@ fn no_constant(which: &str, argument: &Expr) -> DataFusionError {
     wrong(message, Some(constant_hint(argument)))
 }
 
-/// Arguments with names come as one struct: the first of its values that is no constant.
+/// Named arguments come as one struct: finds the first of its values that is no constant.
 fn named_value(fields: &[Expr]) -> Option<(&str, &Expr)> {
     fields.chunks_exact(2).find_map(|field| match field {
         [Expr::Literal(name, _), value] if !matches!(value, Expr::Literal(..)) => Some((name.try_as_str()??, value)),
@@ -95,7 +95,7 @@ struct ParsedArguments {
     tolerance: Option<f64>,
     init: Option<Init>,
     seed: Option<u64>,
-    /// How many came by place, behind the columns.
+    /// The number of positional arguments after the columns.
     places: usize,
     is_named: bool,
 }
@@ -120,12 +120,12 @@ impl ParsedArguments {
         self.places += 1;
         let name = match self.places {
             1 => "k",
-            // A whole number counts iterations, any other is a distance.
+            // An integer is the number of iterations; any other number is a tolerance.
             2 if value.data_type().is_integer() => "iterations",
             2 => "tolerance",
             3 => "init",
             4 => "seed",
-            _ => return Err(wrong(format!("{KMEANS} has an argument too many: {}", described_value(value)), Some(USAGE))),
+            _ => return Err(wrong(format!("{KMEANS} has one argument too many: {}", described_value(value)), Some(USAGE))),
         };
         self.set(name, value)
     }
@@ -139,12 +139,12 @@ impl ParsedArguments {
             "seed" => self.seed.replace(integer("seed", value)? as u64).is_some(),
             _ => {
                 let hint = nearest(name, NAMES.into_iter()).map(|near| format!("did you mean \"{near}\"?"));
-                let hint = hint.unwrap_or_else(|| format!("those there are: {}", NAMES.join(", ")));
+                let hint = hint.unwrap_or_else(|| format!("its arguments are: {}", NAMES.join(", ")));
                 return Err(wrong(format!("{KMEANS} has no argument \"{name}\""), Some(&hint)));
             }
         };
         match is_again {
-            true => Err(wrong(format!("the argument {name} of {KMEANS} is there twice"), None)),
+            true => Err(wrong(format!("{KMEANS} has the argument {name} twice"), None)),
             false => Ok(()),
         }
     }
@@ -165,7 +165,10 @@ impl ParsedArguments {
             return Err(wrong(format!("{KMEANS} lacks the columns"), Some(USAGE)));
         }
         if self.iterations.is_none() && self.tolerance.is_none() {
-            return Err(wrong(format!("{KMEANS} is not told when to end"), Some("say iterations => 10, or tolerance => 1e-4")));
+            return Err(wrong(
+                format!("{KMEANS} has neither iterations nor a tolerance"),
+                Some("write iterations => 10, or tolerance => 1e-4"),
+            ));
         }
         Ok(Arguments {
             columns: self.columns,
@@ -182,14 +185,14 @@ fn integer(name: &str, value: &ScalarValue) -> Result<i64> {
     let number = value.data_type().is_integer().then(|| value.cast_to(&DataType::Int64)).transpose()?;
     match number {
         Some(ScalarValue::Int64(Some(number))) => Ok(number),
-        _ => Err(wrong(format!("{name} of {KMEANS} is to be a whole number, and not {}", described_value(value)), Some(USAGE))),
+        _ => Err(wrong(format!("{name} of {KMEANS} must be a whole number, not {}", described_value(value)), Some(USAGE))),
     }
 }
 
 fn count(name: &str, value: &ScalarValue) -> Result<usize> {
     let number = integer(name, value)?;
     let count = usize::try_from(number).ok().filter(|count| *count > 0 && u32::try_from(*count).is_ok());
-    count.ok_or_else(|| wrong(format!("{name} of {KMEANS} is to be from 1 to {}, and not {number}", u32::MAX), None))
+    count.ok_or_else(|| wrong(format!("{name} of {KMEANS} must be from 1 to {}, not {number}", u32::MAX), None))
 }
 
 fn tolerance(value: &ScalarValue) -> Result<f64> {
@@ -198,7 +201,7 @@ fn tolerance(value: &ScalarValue) -> Result<f64> {
         Some(ScalarValue::Float64(Some(number))) if number >= 0.0 => Ok(number),
         _ => {
             let found = described_value(value);
-            Err(wrong(format!("tolerance of {KMEANS} is to be a distance, a number of at least 0, and not {found}"), Some(USAGE)))
+            Err(wrong(format!("tolerance of {KMEANS} must be a distance, a number of at least 0, not {found}"), Some(USAGE)))
         }
     }
 }
@@ -244,25 +247,25 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
-        for (arguments, said) in [
-            (vec![lit("x"), lit(0), lit(10)], "k of kmeans is to be from 1 to 4294967295, and not 0"),
-            (vec![lit("x"), lit(3), lit(0)], "iterations of kmeans is to be from 1 to 4294967295, and not 0"),
-            (vec![lit("x"), lit(3.5), lit(10)], "k of kmeans is to be a whole number, and not 3.5"),
-            (vec![lit("x"), lit(3), lit(-0.5)], "tolerance of kmeans is to be a distance, a number of at least 0, and not -0.5"),
-            (vec![lit("x"), lit(3), lit(f64::NAN)], "tolerance of kmeans is to be a distance, a number of at least 0, and not NaN"),
+    fn wrong_arguments_are_errors() {
+        for (arguments, expected) in [
+            (vec![lit("x"), lit(0), lit(10)], "k of kmeans must be from 1 to 4294967295, not 0"),
+            (vec![lit("x"), lit(3), lit(0)], "iterations of kmeans must be from 1 to 4294967295, not 0"),
+            (vec![lit("x"), lit(3.5), lit(10)], "k of kmeans must be a whole number, not 3.5"),
+            (vec![lit("x"), lit(3), lit(-0.5)], "tolerance of kmeans must be a distance, a number of at least 0, not -0.5"),
+            (vec![lit("x"), lit(3), lit(f64::NAN)], "tolerance of kmeans must be a distance, a number of at least 0, not NaN"),
             (vec![lit(3), lit(10)], "kmeans lacks the columns"),
             (vec![lit("x")], "kmeans lacks k, the number of clusters"),
-            (vec![lit("x"), lit(3)], "kmeans is not told when to end"),
+            (vec![lit("x"), lit(3)], "kmeans has neither iterations nor a tolerance"),
             (vec![lit("x"), lit(3), lit(1), lit("forgy")], "init of kmeans cannot be the text 'forgy'"),
-            (vec![lit("x"), lit(3), lit(1), lit("random"), lit(1), lit(2)], "kmeans has an argument too many: 2"),
-            (vec![lit("x"), lit(3), lit("ten")], "tolerance of kmeans is to be a distance, a number of at least 0, and not the text 'ten'"),
-            (vec![lit("x"), lit(ScalarValue::Int64(None))], "k of kmeans is to be a whole number, and not NULL"),
+            (vec![lit("x"), lit(3), lit(1), lit("random"), lit(1), lit(2)], "kmeans has one argument too many: 2"),
+            (vec![lit("x"), lit(3), lit("ten")], "tolerance of kmeans must be a distance, a number of at least 0, not the text 'ten'"),
+            (vec![lit("x"), lit(ScalarValue::Int64(None))], "k of kmeans must be a whole number, not NULL"),
             (vec![lit("x"), ident("three")], "kmeans takes constants, and its argument 3 is the name three without quotes"),
             (vec![lit("x"), placeholder("$2")], "kmeans takes constants, and its argument 3 is the parameter $2, which has no value here"),
             (vec![lit("x"), lit(3) + ident("y")], "kmeans takes constants, and its argument 3 is an expression"),
         ] {
-            assert_eq!(message(&arguments), said);
+            assert_eq!(message(&arguments), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `kmeans_assign(v, centroids)`: which centroid is nearest to a vector.
+//! `kmeans_assign(v, centroids)`: the index of the centroid that is nearest to a vector.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::numeric::centroids::Centroids;
 
 pub const NAME: &str = "kmeans_assign";
 
-/// From 0, in the order of the list; the first of those that are as near. NULL if the vector, an element of it or the list is NULL, or
-/// an element NaN: nothing is nearest to that.
+/// The index counts from 0 in the order of the list; among equally near centroids the first one wins. The result is NULL if the vector,
+/// an element of it or the list is NULL, or an element is NaN, because no centroid is nearest then.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct KMeansAssign {
     signature: Signature,

@@ -1,4 +1,4 @@
-//! The vectors of a column end to end, as DOUBLE: where they lie, or copied some at a time.
+//! The vectors of a column as DOUBLE, one after the other: read in place, or copied in tiles.
 
 use arrow::array::Array;
 use arrow::datatypes::ArrowNativeType;
@@ -7,11 +7,11 @@ use datafusion::common::Result;
 use super::listed::different_widths;
 use common::tensors::{Vectors, VectorsOf};
 
-/// Numbers that are copied at once, where vectors are not read where they lie.
+/// So many numbers are copied at once if vectors are not read in place.
 const TILE_NUMBERS: usize = 1 << 15;
 
-/// Gives all vectors of `width` numbers in their order, and which rows they are; None: all rows. Those that are NULL or have an element
-/// that is are left out.
+/// Passes all vectors of `width` numbers in their order, and the rows they come from; `None`: all rows. Vectors that are NULL or have a
+/// NULL element are left out.
 pub fn for_each_dense(vectors: &dyn Array, width: usize, function: &str, mut take: impl FnMut(&[f64], Option<&[usize]>)) -> Result<()> {
     match Vectors::of(vectors, function)? {
         Vectors::F64(rows) => match rows.dense().filter(|(_, found)| *found == width) {
@@ -62,25 +62,25 @@ mod tests {
         FixedSizeListArray::new(item, 2, values, nulls)
     }
 
-    fn given(vectors: &dyn Array) -> Vec<(Vec<f64>, Option<Vec<usize>>)> {
-        let mut given = Vec::new();
-        for_each_dense(vectors, 2, "f", |values, rows| given.push((values.to_vec(), rows.map(<[usize]>::to_vec)))).unwrap();
-        given
+    fn collected(vectors: &dyn Array) -> Vec<(Vec<f64>, Option<Vec<usize>>)> {
+        let mut collected = Vec::new();
+        for_each_dense(vectors, 2, "f", |values, rows| collected.push((values.to_vec(), rows.map(<[usize]>::to_vec)))).unwrap();
+        collected
     }
 
     #[test]
     fn vectors_that_lie_end_to_end_are_given_at_once_and_others_with_their_rows() {
         let values: Arc<dyn Array> = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0]));
-        assert_eq!(given(&pairs(Arc::clone(&values), None)), [(vec![1.0, 2.0, 3.0, 4.0], None)]);
+        assert_eq!(collected(&pairs(Arc::clone(&values), None)), [(vec![1.0, 2.0, 3.0, 4.0], None)]);
         let second = NullBuffer::from(vec![false, true]);
-        assert_eq!(given(&pairs(values, Some(second))), [(vec![3.0, 4.0], Some(vec![1]))]);
+        assert_eq!(collected(&pairs(values, Some(second))), [(vec![3.0, 4.0], Some(vec![1]))]);
     }
 
     #[test]
     fn every_vector_is_in_one_tile() {
         let rows = TILE_NUMBERS + 5;
         let values = Float32Array::from_iter_values((0..rows * 2).map(|at| (at / 2) as f32));
-        let tiles = given(&pairs(Arc::new(values), None));
+        let tiles = collected(&pairs(Arc::new(values), None));
         assert_eq!(tiles.len(), 3);
         let seen: Vec<usize> = tiles.iter().flat_map(|(_, rows)| rows.clone().unwrap()).collect();
         assert_eq!(seen, (0..rows).collect::<Vec<_>>());

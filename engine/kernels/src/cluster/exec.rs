@@ -1,4 +1,4 @@
-//! The operator: takes in all points, and puts out a row for each cluster.
+//! The operator: it reads all points, and yields a row for each cluster.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl KMeansExec {
         KMeansExec { input, arguments, is_vector, is_persistent, projection, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// With some of the columns alone.
+    /// The same operator with some of the columns only.
     pub fn projected(self, projection: Option<&Vec<usize>>) -> Result<KMeansExec> {
         let Some(projection) = projection else { return Ok(self) };
         let schema = Arc::new(schema().project(projection)?);
@@ -142,7 +142,7 @@ impl ExecutionPlan for KMeansExec {
     }
 }
 
-/// For EXPLAIN ANALYZE.
+/// The metrics for EXPLAIN ANALYZE.
 struct Counts {
     points: Count,
     iterations: Count,
@@ -177,7 +177,7 @@ impl Run {
         in_background(move |stop| self.compute(batches, &memory, &context, stop)).await
     }
 
-    /// `of_batches` is what the batches take.
+    /// `of_batches` is the memory of the batches.
     fn compute(
         &self,
         batches: Vec<RecordBatch>,
@@ -204,7 +204,7 @@ impl Run {
                 ReportCollector::add(&report.precopied_bytes, size_bytes);
                 self.metrics.precopied_bytes.add(size_bytes);
                 let staged = points.staged(threads, stop)?;
-                // The points were what kept the batches.
+                // Only the points kept the batches alive.
                 of_batches.free();
                 staged
             }
@@ -235,12 +235,12 @@ impl Run {
         }
     }
 
-    /// Over all points, at most.
+    /// The largest number of passes over all points.
     fn passes(&self) -> usize {
         self.passes_before().saturating_add(self.arguments.iterations)
     }
 
-    /// To find the first centroids.
+    /// The passes that find the first centroids.
     fn passes_before(&self) -> usize {
         if matches!(self.arguments.init, Init::PlusPlus) { self.arguments.k - 1 } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Centroids as SQL has them: a list of lists of numbers, `[[0.5, 1.0], [2.0, 3.5]]`, or `array_agg(centroid ORDER BY cluster)`.
+//! Centroids in SQL: a list of lists of numbers, `[[0.5, 1.0], [2.0, 3.5]]`, or `array_agg(centroid ORDER BY cluster)`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use common::messages::counted;
 use common::tensors::refused;
 use common::type_names::declared_name;
 
-/// The last ones that were read, for a function.
+/// The centroids that a function has read last.
 #[derive(Debug)]
 pub struct Listed {
     function: &'static str,
@@ -25,12 +25,12 @@ impl Listed {
         Listed { function, last: None }
     }
 
-    /// Whether the row has those that were read last.
+    /// Whether the row has the centroids that were read last.
     pub fn has(&self, lists: &ArrayRef, row: usize) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| **last == *lists.slice(row, 1))
     }
 
-    /// Those of a row that is not NULL. Lists of different lengths, NULLs among the numbers and numbers that are not finite are errors.
+    /// The centroids of a row that is not NULL. Lists of different lengths, NULLs and numbers that are not finite are errors.
     pub fn at(&mut self, lists: &ArrayRef, row: usize) -> Result<&Centroids> {
         let known = match self.last.take() {
             Some((last, centroids)) if *last == *lists.slice(row, 1) => (last, centroids),
@@ -50,7 +50,7 @@ impl Listed {
     }
 }
 
-/// Of a vector and a list of centroids, what the functions that take both are given.
+/// The argument types of functions that take a vector and a list of centroids.
 pub fn as_argument_types(found: &[DataType]) -> Vec<DataType> {
     match found {
         [vector, centroids] => vec![as_vector_type(vector), as_centroids_type(centroids)],
@@ -67,7 +67,7 @@ pub fn check_argument_types(function: &str, found: &[DataType]) -> Result<()> {
     check_centroids_type(function, centroids)
 }
 
-/// Lists of lists stay as they are; NULL becomes one.
+/// Lists of lists stay as they are; NULL becomes a list of lists.
 fn as_centroids_type(found: &DataType) -> DataType {
     let list_of = |element| DataType::List(Arc::new(Field::new_list_field(element, true)));
     match found {

@@ -1,8 +1,8 @@
 //! Lloyd's algorithm ("Least squares quantization in PCM", 1982): every point goes to its nearest centroid, every centroid to the
 //! mean of its points, and so on. One pass over the points for each iteration.
 //!
-//! Results are the same whatever the number of threads: the points are divided among sums by their number alone, and the sums
-//! added up in their order.
+//! Results are the same for any number of threads: the points are divided among sums by their number alone, and the sums
+//! are added in their order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,22 +19,22 @@ use common::messages::{counted, have};
 use common::names::KMEANS;
 use common::tensors::refused;
 
-/// Sums are kept apart for so many groups of points, so that threads share the work evenly.
+/// The points are divided into so many groups with separate sums, so that threads share the work evenly.
 const GROUPS_MAX: usize = 64;
 const GROUPS_MIN: usize = 4;
-/// Where sums are large, there are fewer of them.
+/// If sums are large, there are fewer of them.
 const SUMS_BYTES: usize = 64 << 20;
-/// Iterations whose inertias memory is asked for at once.
+/// Memory for inertias is reserved for so many iterations at once.
 const INERTIAS: usize = 1_024;
-/// Multiplications between two looks at whether anybody waits for the result.
+/// So many multiplications are made between two checks for cancellation.
 const LOOK_PRODUCTS: usize = 1 << 24;
 
-/// What is known after the last iteration.
+/// The result after the last iteration.
 pub struct Clusters {
     pub centroids: Centroids,
-    /// The last pass: which points were nearest to the centroids before.
+    /// The last pass: which points were nearest to the centroids before it.
     pub last: Step,
-    /// Of each iteration, the sum of squared distances to the centroids that it began with.
+    /// For each iteration, the sum of squared distances to the centroids that it began with.
     pub inertias: Vec<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct Sharing<'a> {
     pub stop: &'a StopFlag,
 }
 
-/// What is not known beforehand, one number for each iteration, is taken of `memory` as it comes.
+/// What is not known in advance, one number for each iteration, is reserved in `memory` as it comes.
 pub fn clusters(
     points: &Points,
     first: Vec<f64>,
@@ -107,14 +107,14 @@ fn pass(points: &Points, centroids: &Centroids, groups: &[Range<usize>], sums: &
     })
 }
 
-/// The longest way that a centroid went.
+/// The largest distance that a centroid moved.
 fn farthest(before: &Centroids, after: &Centroids) -> f64 {
     let pairs = before.values().chunks(before.d()).zip(after.values().chunks(before.d()));
     let ways = pairs.map(|(before, after)| before.iter().zip(after).map(|(from, to)| (to - from) * (to - from)).sum::<f64>().sqrt());
     ways.fold(0.0, f64::max)
 }
 
-/// Why a sum is no number.
+/// The reason why a sum is not finite.
 pub fn not_finite(points: &Points, threads: usize, stop: &StopFlag) -> DataFusionError {
     match rows_not_finite(points, threads, stop) {
         Err(error) => error,

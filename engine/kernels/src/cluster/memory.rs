@@ -1,4 +1,4 @@
-//! What k-means holds beside the points: an upper bound, asked for before anything is made.
+//! The memory of k-means besides the points: an upper bound that is reserved before anything is allocated.
 
 use datafusion::common::Result;
 
@@ -10,21 +10,21 @@ use common::messages::counted;
 use common::names::KMEANS;
 use common::tensors::refused;
 
-/// Of one point among those that k-means++ has chosen, or `init => 'random'`.
+/// For one point that k-means++ or `init => 'random'` has chosen.
 const CHOSEN_BYTES: usize = 64;
-/// Of a piece of points in a pass over them.
+/// For one piece of points in a pass over them.
 const ITEM_BYTES: usize = 64;
 
 pub struct Need {
     k: usize,
     width: usize,
-    /// Of centroids, and of sums over the points of each.
+    /// The numbers of the centroids, and of the sums over the points of each.
     centroids: usize,
     sums: usize,
     groups: usize,
     threads: usize,
     pieces: usize,
-    /// Of which a weight is kept.
+    /// The number of rows that have a weight.
     weighted_rows: usize,
 }
 
@@ -39,15 +39,15 @@ impl Need {
         Ok(Need { k, width, centroids, sums, groups, threads: threads.max(1), pieces: points.pieces().len(), weighted_rows })
     }
 
-    /// From the first centroids to the last iteration.
+    /// The bytes from the first centroids to the last iteration.
     pub fn bytes(&self) -> Result<usize> {
-        // Those of the groups, all together, and on each thread those of the part that it adds.
+        // All sums of the groups, and on each thread the sums of the part that it adds.
         let sums = self.sums.checked_mul(self.groups + 1 + self.threads);
-        // The scores of a tile are as many for each thread as this bound; what is copied of a piece grows by doubling, and columns
-        // are converted before.
+        // For each thread: the copy of a piece, which grows by doubling, the columns that are converted before it, and the scores of
+        // a tile.
         let tiles = (TILE_NUMBERS + self.width).checked_mul(4 * self.threads);
         let scores = centroids::scores_max(self.k).checked_mul(self.threads);
-        // Those before and after an iteration, and the first ones.
+        // The centroids before and after an iteration, and the first ones.
         let centroids = self.centroids.checked_mul(3);
         let numbers = [sums, tiles, scores, centroids, Some(self.weighted_rows)];
         let numbers = numbers.into_iter().try_fold(0_usize, |all, part| all.checked_add(part?));
@@ -57,7 +57,7 @@ impl Need {
         all.ok_or_else(|| too_many(self.k, self.width))
     }
 
-    /// Of the rows that go out, each of which has all inertias.
+    /// The bytes of the result rows; each has all inertias.
     pub fn result_bytes(&self, iterations: usize) -> Result<usize> {
         let of_row = self.width.checked_add(iterations).and_then(|numbers| numbers.checked_add(4));
         let all = of_row.and_then(|numbers| numbers.checked_mul(self.k)).and_then(|numbers| numbers.checked_mul(size_of::<f64>()));

@@ -1,9 +1,9 @@
 //! k-means: `kmeans('table', columns…, k, iterations)` as a table, `kmeans_assign` for a row, `kmeans_step` over rows.
 //!
-//! - `arguments`: what people write between the parentheses; `table` the function and its table, `exec` the operator in the plan
-//! - `points`: the rows of the input where they lie, read as DOUBLE a piece at a time
-//! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows` the result; `memory` what all of them take
-//! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed` their centroids, `dense` their vectors
+//! - `arguments`: parses the arguments; `table`: the function and its table; `exec`: the operator in the plan
+//! - `points`: the rows of the input in place, read as DOUBLE one piece at a time
+//! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows`: the result; `memory`: what all of them need
+//! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed`: their centroids; `dense`: their vectors
 
 mod arguments;
 mod assign;

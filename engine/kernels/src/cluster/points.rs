@@ -1,5 +1,5 @@
-//! Points: rows of numbers, read as DOUBLE a piece at a time. Vectors of DOUBLE without NULLs are read where they lie; all others
-//! are copied a tile at a time, and rows with a NULL left out.
+//! Points: rows of numbers, read as DOUBLE one piece at a time. Vectors of DOUBLE without NULLs are read in place; all others
+//! are copied in tiles, without rows that have a NULL.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use common::names::KMEANS;
 use common::tensors::{Vectors, VectorsOf, refused};
 use semantics::functions::cast_nearest;
 
-/// Numbers of a piece at most, and rows.
+/// The limits of a piece, in numbers and in rows.
 const PIECE_NUMBERS: usize = 1 << 20;
 const PIECE_ROWS: usize = 8_192;
-/// Numbers that are copied at once.
+/// So many numbers are copied at once.
 pub const TILE_NUMBERS: usize = 1 << 15;
 
 pub struct Points {
@@ -28,12 +28,12 @@ pub struct Points {
     rows: usize,
 }
 
-/// Some rows that follow each other.
+/// Some consecutive rows.
 pub struct Piece {
     source: Source,
-    /// How many points come before it.
+    /// The number of points before it.
     pub first: usize,
-    /// Points in it: its rows without those that have a NULL.
+    /// The number of its points: its rows without those that have a NULL.
     pub rows: usize,
 }
 
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Points {
-    /// Of batches with one column of vectors, or with columns of numbers.
+    /// The points of batches with one column of vectors, or with columns of numbers.
     pub fn of(batches: &[RecordBatch], is_vector: bool, stop: &StopFlag) -> Result<Points> {
         let width = match is_vector {
             true => width_of(batches, stop)?,
@@ -79,7 +79,7 @@ impl Points {
         &self.pieces
     }
 
-    /// Numbers of a point.
+    /// The numbers of a point.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -88,14 +88,14 @@ impl Points {
         self.rows
     }
 
-    /// Of all points as DOUBLE.
+    /// The bytes of all points as DOUBLE.
     pub fn size_bytes(&self) -> Result<usize> {
         let bytes = self.rows.checked_mul(self.width).and_then(|numbers| numbers.checked_mul(size_of::<f64>()));
         let (points, numbers) = (counted(self.rows, "point"), counted(self.width, "number"));
         bytes.ok_or_else(|| refused(format!("{KMEANS} cannot hold {points} of {numbers}"), None))
     }
 
-    /// Whether all of them are read where they lie.
+    /// Whether all of them are read in place.
     pub fn is_dense(&self) -> Result<bool> {
         for piece in &self.pieces {
             if !piece.source.is_dense()? {
@@ -105,7 +105,7 @@ impl Points {
         Ok(true)
     }
 
-    /// Gives the points of a piece, end to end and in one or several parts; `tile` is room for parts that are copied.
+    /// Passes the points of a piece in one or several parts; `tile` is room for parts that are copied.
     pub fn read(&self, piece: &Piece, tile: &mut Vec<f64>, give: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
         tile.clear();
         match &piece.source {
@@ -124,7 +124,7 @@ impl Points {
         }
     }
 
-    /// These points, end to end; the list is in order. Each piece that has some is read once.
+    /// The points with these numbers, one after the other; the list is sorted. Each piece that has some of them is read once.
     pub fn at(&self, rows: &[usize], stop: &StopFlag) -> Result<Vec<f64>> {
         let (mut found, mut tile) = (Vec::with_capacity(rows.len() * self.width), Vec::new());
         let mut rows = rows.iter().copied().peekable();
@@ -148,13 +148,13 @@ impl Points {
         Ok(found)
     }
 
-    /// What the pieces take beside the rows that they are of.
+    /// The bytes of the list of pieces, without the rows.
     pub fn list_bytes(&self) -> usize {
         let columns = |piece: &Piece| if let Source::Columns(columns) = &piece.source { columns.len() } else { 1 };
         self.pieces.iter().map(|piece| size_of::<Piece>() + columns(piece) * COLUMN_BYTES).sum()
     }
 
-    /// The same points in one piece of memory, which begins on a line of the cache.
+    /// The same points in one allocation that begins on a cache line.
     pub fn staged(self, threads: usize, stop: &StopFlag) -> Result<Points> {
         let mut memory = MutableBuffer::from_len_zeroed(self.size_bytes()?);
         let mut rest: &mut [f64] = memory.typed_data_mut();
@@ -183,7 +183,7 @@ impl Points {
 }
 
 impl Source {
-    /// How many rows have no NULL.
+    /// The number of rows without a NULL.
     fn points(&self) -> Result<usize> {
         Ok(match self {
             Source::Staged(_) => 0,
@@ -210,7 +210,7 @@ impl Source {
     }
 }
 
-/// That all vectors have; 0 where there is none.
+/// The width of all vectors; 0 if there is no vector.
 fn width_of(batches: &[RecordBatch], stop: &StopFlag) -> Result<usize> {
     let mut width = None;
     for batch in batches {
@@ -264,7 +264,7 @@ fn copied<T: ArrowNativeType + Into<f64>>(
     if tile.is_empty() { Ok(()) } else { give(tile) }
 }
 
-/// The numbers of a single column, where they lie as they are read.
+/// The numbers of a single column, if they can be read in place.
 fn dense_column(columns: &[ArrayRef]) -> Option<&[f64]> {
     let [column] = columns else { return None };
     let column = column.as_primitive_opt::<Float64Type>()?;
@@ -291,7 +291,7 @@ fn interleaved(columns: &[ArrayRef], tile: &mut Vec<f64>, give: &mut dyn FnMut(&
     Ok(())
 }
 
-/// NULL where one of the columns is.
+/// NULL if one of the columns is NULL.
 fn nulls_of(columns: &[ArrayRef]) -> Option<NullBuffer> {
     columns.iter().fold(None, |nulls, column| NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref()))
 }

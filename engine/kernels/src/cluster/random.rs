@@ -17,7 +17,7 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    /// One of `0..end`, each as likely, up to one part in 2^64; `end` is not 0.
+    /// A uniform number of `0..end`, with an error of at most 2^-64; `end` is not 0.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
@@ -27,7 +27,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// `count` different ones of `0..end`, in order (Floyd's algorithm); `count` is at most `end`.
+    /// `count` different numbers of `0..end`, sorted (Floyd's algorithm); `count` is at most `end`.
     pub fn distinct(&mut self, count: usize, end: usize) -> Vec<usize> {
         let mut chosen = BTreeSet::new();
         for last in end - count..end {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_reference() {
-        // Of Vigna's splitmix64.c with the seed 1234567.
+        // The values are those of Vigna's splitmix64.c with the seed 1234567.
         let mut random = Random::new(1_234_567);
         let numbers: Vec<u64> = (0..3).map(|_| random.next()).collect();
         assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);

@@ -13,7 +13,7 @@ use common::tensors::refused;
 
 /// - `cluster`: from 0;
 /// - `centroid`: the mean of the points that were nearest to the cluster in the last iteration;
-/// - `size`: how many these were;
+/// - `size`: the number of these points;
 /// - `inertia`: the sum of their squared distances to the centroid before that iteration;
 /// - `inertias`: that sum over all clusters, for each iteration; the same in each row.
 static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {

@@ -1,5 +1,5 @@
 //! The first centroids: rows chosen at random, or by k-means++ (Arthur and Vassilvitskii, "k-means++: the advantages of careful
-//! seeding", 2007), each row as likely as the square of its distance to the nearest centroid there is already.
+//! seeding", 2007), which chooses each row with a probability in proportion to its squared distance to the nearest centroid so far.
 
 use datafusion::common::Result;
 
@@ -13,10 +13,10 @@ use common::messages::counted;
 use common::names::KMEANS;
 use common::tensors::refused;
 
-/// Points between two looks at whether anybody waits for the result.
+/// So many numbers are read between two checks for cancellation.
 const LOOK_NUMBERS: usize = 1 << 20;
 
-/// k centroids, end to end. There are at least k points.
+/// k centroids, one after the other. There are at least k points.
 pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut random = Random::new(arguments.seed);
     match &arguments.init {
@@ -36,7 +36,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
     let mut chosen = vec![random.below(points.rows())];
     let mut centroids = points.at(&chosen, stop)?;
     centroids.reserve_exact((k - 1) * points.width());
-    // Of each point, the squared distance to the nearest centroid.
+    // For each point, the squared distance to the nearest centroid.
     let mut squared = vec![f64::INFINITY; points.rows()];
     while chosen.len() < k {
         let newest = &centroids[centroids.len() - points.width()..];
@@ -47,7 +47,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
         }
         let row = match all > 0.0 {
             true => weighted(points, &sums, &squared, random.unit() * all),
-            // Every point is where a centroid is: any other row will do.
+            // Every point coincides with a centroid, so any other row will do.
             false => nth_unchosen(&chosen, random.below(points.rows() - chosen.len())),
         };
         centroids.extend(points.at(&[row], stop)?);
@@ -57,7 +57,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
     Ok(centroids)
 }
 
-/// Takes one more centroid into account; gives the sum of each piece.
+/// Takes one more centroid into account; returns the sum of each piece.
 fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; points.pieces().len()];
     let mut rest = squared;
@@ -75,7 +75,7 @@ fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: 
                 stop.check()?;
                 for (point, place) in part.chunks_exact(points.width()).zip(&mut places) {
                     let distance = l2_squared(point, centroid);
-                    // NaN stays, so that it is found in the sum.
+                    // NaN stays, so that the sum shows it.
                     *place = if distance >= *place { *place } else { distance };
                     *sum += *place;
                 }
@@ -86,7 +86,7 @@ fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: 
     Ok(sums)
 }
 
-/// The row at which the weights, added up, pass `target`.
+/// The row at which the sum of the weights passes `target`.
 fn weighted(points: &Points, sums: &[f64], squared: &[f64], mut target: f64) -> usize {
     for (piece, sum) in points.pieces().iter().zip(sums) {
         if *sum <= target {
@@ -100,11 +100,11 @@ fn weighted(points: &Points, sums: &[f64], squared: &[f64], mut target: f64) -> 
             target -= weight;
         }
     }
-    // Rounding left something of the target.
+    // Rounding has left a rest of the target.
     squared.iter().rposition(|weight| *weight > 0.0).unwrap_or_default()
 }
 
-/// The row number `at` among those that are not in the sorted list.
+/// The row with index `at` among those that are not in the sorted list.
 fn nth_unchosen(chosen: &[usize], at: usize) -> usize {
     chosen.iter().fold(at, |row, taken| if *taken <= row { row + 1 } else { row })
 }

@@ -1,5 +1,5 @@
 //! `kmeans_step(v, centroids)`: one iteration of k-means as an aggregate. The next centroids are sums / sizes. States are sums too, so
-//! that parts of a table, or nodes, can be added up.
+//! that results of parts of a table, or of nodes, can be added.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub const NAME: &str = "kmeans_step";
 
 /// STRUCT(sums DOUBLE[][], sizes BIGINT[], inertia DOUBLE): for each centroid the sum of the vectors that are nearest to it and their
 /// number, and the sum of all squared distances. A NULL vector, or one with a NULL element, is left out; NaN and infinity are
-/// errors. Without rows all are 0, or NULL where the centroids come from a column and so are not known.
+/// errors. Without rows all are 0, or NULL if the centroids come from a column and so are not known.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct KMeansStep {
     signature: Signature,
@@ -49,7 +49,7 @@ fn list_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(element, true)))
 }
 
-/// Of the result, and of the states.
+/// The fields of the result, and of the states.
 fn fields() -> Fields {
     Fields::from(vec![
         Field::new("sums", list_of(list_of(DataType::Float64)), true),
@@ -98,14 +98,14 @@ impl AggregateUDFImpl for KMeansStep {
 struct Summing {
     argument: Argument,
     listed: Listed,
-    /// None before there were rows.
+    /// `None` before the first row.
     sums: Option<Sums>,
 }
 
 #[derive(Debug)]
 struct Sums {
     width: usize,
-    /// A row of `width` for each centroid.
+    /// `width` numbers for each centroid.
     values: Vec<f64>,
     sizes: Vec<i64>,
     inertia: f64,
@@ -124,7 +124,7 @@ impl Sums {
 }
 
 impl Summing {
-    /// Reads the centroids, which all rows must have; false if they are NULL.
+    /// Reads the centroids, which must be the same for all rows; false if they are NULL.
     fn read_centroids(&mut self, column: &ArrayRef, rows: usize) -> Result<bool> {
         if let Some(constant) = self.argument.value()? {
             if !constant.is_null(0) {

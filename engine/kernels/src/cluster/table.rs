@@ -1,4 +1,4 @@
-//! `kmeans` in FROM: the function, and the table that it is.
+//! `kmeans` in FROM: the function, and the table that it returns.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use common::names::KMEANS;
 use common::tensors::Vectors;
 use common::type_names::{declared_name, quoted};
 
-/// Partitions that a stored table is read in. Fixed, so that the order of its rows, and with it the result, does not depend on
-/// the number of threads.
+/// The number of partitions in which a stored table is read. It is fixed, so that the order of its rows, and with it the result, does
+/// not depend on the number of threads.
 const PARTITIONS: usize = 16;
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct KMeansTable {
     tables: TablesOf,
 }
 
-/// A column has more than one spelling, so it is only known here whether one is there twice.
+/// A column has more than one spelling, so duplicates are found only here.
 fn columns_of(schema: &SchemaRef, names: &[String]) -> Result<Vec<usize>> {
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
@@ -59,7 +59,7 @@ fn columns_of(schema: &SchemaRef, names: &[String]) -> Result<Vec<usize>> {
     Ok(columns)
 }
 
-/// As it is written, or in small letters, as a name without quotes means it, or as what stands between its quotes.
+/// The column with this name as written, or in lower case like an unquoted name, or as the text between its quotes.
 fn column_of(schema: &SchemaRef, name: &str) -> Result<usize> {
     let inner = unquoted(name);
     let is_quoted = inner != name;
@@ -131,7 +131,7 @@ impl TableProvider for KMeansTable {
             state
         });
         let state = own.as_ref().map_or(state, |own| own as &dyn Session);
-        // It asks for SELECT.
+        // The scan checks for SELECT.
         let input = self.input.scan(state, Some(&self.columns), &[], None).await?;
         let exec = KMeansExec::new(input, Arc::clone(&self.arguments), self.is_vector, tables.is_some_and(|tables| tables.is_persistent()));
         Ok(Arc::new(exec.projected(projection)?))

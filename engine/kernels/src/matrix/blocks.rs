@@ -1,4 +1,4 @@
-//! The blocks of an input while a kernel runs: the batches as the scan handed them out, and where in them each block is.
+//! The blocks of an input while a kernel runs: the batches as the scan yields them, and the position of each block in them.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::threads::{StopFlag, for_each};
 use common::tensor_shape::shape_text;
 use common::tensors::refused;
 
-/// What is looked at between two looks at whether anybody waits.
+/// So many bytes are read between two checks for cancellation.
 const PANEL_BYTES: usize = 1 << 20;
 
-/// Where the columns are in an input's batches. A vector has no `j`.
+/// The indices of the columns in an input's batches. A vector has no `j`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnIndices {
     pub i: usize,
@@ -25,18 +25,18 @@ pub struct ColumnIndices {
     pub block: usize,
 }
 
-/// What a row without a key or a block is.
+/// What a row without a key or a block means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Each block is there once, with its place and all its elements.
+    /// Each block exists once, with its position and all its elements.
     Matrix,
-    /// Rows of a join by the key at `j` (of the left side) or at `i`: those without it meet nobody; all else may be NULL, and any
-    /// number of rows may have one place.
+    /// Rows of a join by the key at `j` (of the left side) or at `i`: rows without a key match nothing; all else may be NULL, and any
+    /// number of rows may have one position.
     JoinedByJ,
     JoinedByI,
 }
 
-/// Row and column of a block. None is NULL, which sorts first.
+/// Row or column of a block. `None` is NULL, which sorts first.
 pub type Key = Option<i64>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,16 +52,16 @@ pub struct Block {
 pub enum BlocksState {
     Whole,
     Null,
-    /// An element of it is.
+    /// An element of it is NULL.
     HasNull,
 }
 
-/// The blocks of one input, where they lie.
+/// The blocks of one input, in place.
 pub struct Blocks<T: Element> {
     values: Vec<ScalarBuffer<T>>,
-    /// By i, then by j.
+    /// Sorted by i, then by j.
     list: Vec<Block>,
-    /// Elements of a block.
+    /// The number of elements of a block.
     width: usize,
 }
 
@@ -100,7 +100,7 @@ impl<T: Element> Blocks<T> {
                 Rule::JoinedByI => i.is_none(),
             };
             if !meets_nobody {
-                // A batch has no more rows than that.
+                // A batch has no more rows than a u32 can count.
                 self.list.push(Block { i, j, batch: number, row: row as u32, state: state(blocks, row, self.width) });
             }
         }
@@ -109,7 +109,7 @@ impl<T: Element> Blocks<T> {
 
     fn check(&self, layout: &Layout, function: &str) -> Result<()> {
         let name = &layout.name;
-        let error = |what: String| Err(refused(format!("{function}: {what}"), None));
+        let error = |message: String| Err(refused(format!("{function}: {message}"), None));
         for block in &self.list {
             let place = BlockPosition { block, is_vector: layout.is_vector };
             match (block.i, block.j) {
@@ -132,7 +132,7 @@ impl<T: Element> Blocks<T> {
         Ok(())
     }
 
-    /// An error if a block has anything beyond a matrix of this shape, which the layout says, or another matrix that goes with it.
+    /// An error if a block has nonzero elements outside of a matrix of this shape, which comes from the layout or from the other matrix.
     pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &StopFlag) -> Result<()> {
         let [rows, columns] = layout.block;
         let inside = |at: usize| padding::inside(shape, layout.block, self.list[at].i, self.list[at].j);
@@ -154,37 +154,37 @@ impl<T: Element> Blocks<T> {
         let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
         match layout.shape {
             Some(_) => {
-                let what =
+                let message =
                     format!("\"{name}\" is {shape} in blocks of {blocks}, and its block {place} has elements beyond that which are not 0");
                 let hint = "set them to 0, or write the matrix anew with the shape that its blocks have";
-                refused(format!("{function}: {what}"), Some(hint))
+                refused(format!("{function}: {message}"), Some(hint))
             }
             None => {
-                let what = format!("\"{name}\" is {shape} in blocks of {blocks} here, as the other side says");
-                let what = format!("{function}: {what}, and its block {place} has elements beyond that which are not 0");
-                refused(what, Some("set them to 0, or write the other side anew with the shape that these blocks have"))
+                let message = format!("\"{name}\" is {shape} in blocks of {blocks} here, as the other side says");
+                let message = format!("{function}: {message}, and its block {place} has elements beyond that which are not 0");
+                refused(message, Some("set them to 0, or write the other side anew with the shape that these blocks have"))
             }
         }
     }
 
-    /// By i, then by j.
+    /// Sorted by i, then by j.
     pub fn list(&self) -> &[Block] {
         &self.list
     }
 
-    /// Row by row, where they lie.
+    /// The elements, row by row, in place.
     pub fn values(&self, index: usize) -> &[T] {
         let block = self.list[index];
         let start = block.row as usize * self.width;
         &self.values[block.batch as usize][start..start + self.width]
     }
 
-    /// What the list takes.
+    /// The bytes of the list.
     pub fn list_bytes(&self) -> usize {
         std::mem::size_of_val(self.list.as_slice())
     }
 
-    /// Rows and columns of the matrix: those that are said, or else those that the blocks need.
+    /// Rows and columns of the matrix: the declared ones, or else those that the blocks need.
     pub fn shape(&self, layout: &Layout, function: &str) -> Result<[usize; 2]> {
         let needed = |last: Option<i64>, size: usize| {
             let blocks = last.map_or(Some(0), |last| usize::try_from(last).ok()?.checked_add(1));
@@ -194,22 +194,22 @@ impl<T: Element> Blocks<T> {
         let last = [self.list.last().and_then(|block| block.i), self.list.iter().filter_map(|block| block.j).max()];
         let found = needed(last[0], rows).zip(needed(last[1], columns));
         let Some((rows, columns)) = found else {
-            let what = format!("{function}: \"{}\" has a block so far out that its rows or columns cannot be counted", layout.name);
-            return Err(refused(what, None));
+            let message = format!("{function}: \"{}\" has a block so far out that its rows or columns cannot be counted", layout.name);
+            return Err(refused(message, None));
         };
         let Some(said) = layout.shape else { return Ok([rows, columns]) };
         if rows > padded(said[0], layout.block[0]) || columns > padded(said[1], layout.block[1]) {
-            let what = format!(
+            let message = format!(
                 "{function}: {layout}, and has blocks for {}",
                 if layout.is_vector { rows.to_string() } else { shape_text(&[rows, columns]) }
             );
-            return Err(refused(what, Some("write the matrix anew with the shape that its blocks have")));
+            return Err(refused(message, Some("write the matrix anew with the shape that its blocks have")));
         }
         Ok(said)
     }
 }
 
-/// What whole blocks come to.
+/// The size rounded up to whole blocks.
 pub fn padded(size: usize, block: usize) -> usize {
     size.div_ceil(block).saturating_mul(block)
 }
@@ -228,7 +228,7 @@ fn state(blocks: &FixedSizeListArray, row: usize, width: usize) -> BlocksState {
     }
 }
 
-/// A block's place, as people write it.
+/// A block's position as people write it.
 struct BlockPosition<'a> {
     block: &'a Block,
     is_vector: bool,

@@ -1,4 +1,4 @@
-//! The two types of elements, as Rust and as Arrow have them.
+//! The two element types, in Rust and in Arrow.
 
 use arrow::array::ArrowPrimitiveType;
 use arrow::datatypes::{ArrowNativeType, Float32Type, Float64Type};
@@ -10,7 +10,7 @@ use crate::numeric::real::Real;
 pub trait Element: Real + ArrowNativeType {
     type Arrow: ArrowPrimitiveType<Native = Self>;
 
-    /// None where they are of the other type.
+    /// `None` if the elements have the other type.
     fn of_elements(elements: Elements<'_>) -> Option<&mut [Self]>;
 }
 

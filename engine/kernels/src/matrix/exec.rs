@@ -1,4 +1,4 @@
-//! The operator: reads its inputs, then makes the blocks of the result one after the other.
+//! The operator: it reads its inputs, then makes the blocks of the result one after the other.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -26,24 +26,24 @@ use super::run::Column;
 use super::start::batches;
 use common::count::count_schema;
 
-/// What is computed of what.
+/// The operation and its inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     pub operation: Operation,
     /// One or two.
     pub inputs: Vec<Layout>,
-    /// Where the columns of each input are.
+    /// The indices of the columns of each input.
     pub places: Vec<ColumnIndices>,
     /// Rows and columns of the blocks of the result.
     pub block: [usize; 2],
 }
 
-/// Where the result goes.
+/// The target of the result.
 #[derive(Debug, Clone)]
 pub enum Destination {
-    /// To whoever reads the rows.
+    /// The reader of the rows.
     Reader,
-    /// Into the table that is being built; the reader is told how many there were.
+    /// The table that is being built; the reader gets the number of rows.
     Place(Weak<dyn InPlaceTable>),
 }
 
@@ -51,7 +51,7 @@ pub enum Destination {
 pub struct MatrixExec {
     kernel: Arc<Kernel>,
     plans: Vec<Arc<dyn ExecutionPlan>>,
-    /// What the columns of the result are; of norms none.
+    /// The columns of the result; norms have none.
     columns: Vec<Column>,
     destination: Destination,
     properties: Arc<PlanProperties>,
@@ -65,7 +65,7 @@ impl MatrixExec {
         MatrixExec { kernel, plans, columns, destination: Destination::Reader, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The same result with `columns`, made in `in_place`.
+    /// The same result with `columns`, made in place in `place`.
     pub fn in_place(&self, columns: Vec<Column>, place: Weak<dyn InPlaceTable>) -> MatrixExec {
         let properties = properties(EquivalenceProperties::new(count_schema()));
         let destination = Destination::Place(place);
@@ -77,7 +77,7 @@ impl MatrixExec {
         &self.columns
     }
 
-    /// Of a block of the result.
+    /// The bytes of a block of the result.
     pub fn block_bytes(&self) -> usize {
         let [rows, columns] = self.kernel.block;
         rows * columns * self.kernel.inputs[0].element.primitive_width().unwrap_or_default()
@@ -89,7 +89,7 @@ fn properties(equivalences: EquivalenceProperties) -> Arc<PlanProperties> {
     Arc::new(PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded))
 }
 
-/// By i, then by j, as far as they go out. Of a matrix they are never NULL, so it is in the order that SQL asks for without a word.
+/// By i, then by j, as far as these are in the output. In a matrix they are never NULL, so the order is SQL's default one.
 fn order(kernel: &Kernel, schema: &SchemaRef, columns: &[Column]) -> Vec<PhysicalSortExpr> {
     let nulls_first = kernel.operation == Operation::Product;
     let key = |wanted: &Column| {
@@ -113,7 +113,7 @@ impl ExecutionPlan for MatrixExec {
         self.plans.iter().collect()
     }
 
-    /// All partitions of the inputs are read, as many as there are.
+    /// All partitions of the inputs are read, however many there are.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false; self.plans.len()]
     }
@@ -153,7 +153,7 @@ impl ExecutionPlan for MatrixExec {
         let (schema, columns) = (self.schema(), self.columns.clone());
         let made = batches(kernel, plans, schema, columns, self.destination.clone(), context, baseline.elapsed_compute().clone());
         let made = futures::stream::once(made).try_flatten();
-        // `record_poll` counts rows; the time is that of the threads that compute.
+        // `record_poll` counts rows; the time is measured on the threads that compute.
         let counted = made.map(move |batch| {
             if let Ok(batch) = &batch {
                 baseline.record_output(batch.num_rows());

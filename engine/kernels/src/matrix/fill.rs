@@ -1,4 +1,4 @@
-//! One panel of a block of the result: some of its rows, written where they go out.
+//! Fills one panel of a block of the result: some of its rows, written directly to the output.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::numeric::elements::Stores;
 use crate::numeric::{elements, products, vectors};
 use crate::threads::StopFlag;
 
-/// Bytes that a panel reads or writes, where memory is what takes the time: a fraction of a millisecond.
+/// A panel reads or writes so many bytes if memory bounds the speed: a fraction of a millisecond.
 const PANEL_BYTES: usize = 1 << 20;
 
-/// Rows and columns of the blocks and of the result, where that has such, and what is scaled by.
+/// The sizes of the blocks and of the result, if it has a shape, and the scale factor.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     pub a: [usize; 2],
@@ -21,7 +21,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// How many rows of a block make one panel.
+    /// The number of rows of a block that make one panel.
     pub fn panel_rows(&self, work: &BlockSources, element_bytes: usize) -> usize {
         let [rows, columns] = self.result;
         let fitting = match work {
@@ -33,7 +33,7 @@ impl Sizes {
     }
 }
 
-/// Writes all of `out`, the rows `rows` of the block, whatever was there. Once `stop` is set it ends soon, with anything in it.
+/// Overwrites all of `out`, the rows `rows` of the block. Once `stop` is set it ends soon, and the content of `out` is undefined.
 pub fn fill<T: Element>(
     inputs: &Inputs<T>,
     sizes: &Sizes,

@@ -1,7 +1,7 @@
-//! Results that are stored: made where they lie in the table that is being built.
+//! Results that are stored: they are made in place in the table that is being built.
 //!
-//! The table takes what the operator has, so the operator must be what the statement ends with, under no more than a choice of its
-//! columns. What does not fit is written as any other rows are.
+//! The table takes the operator's result as it is, so the operator must be the last one of the statement, under at most a choice of its
+//! columns. Other results are written as any rows are.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -23,18 +23,18 @@ use common::count::count_batch;
 use common::error::EngineError;
 use common::report::ReportCollector;
 
-/// A table that is being built, in which a kernel makes its rows. Whoever waits for it holds it, and operators do not: what was
-/// written goes with who waits.
+/// A table that is being built, in which a kernel makes its rows. The statement holds it, and operators do not: so what was
+/// written is dropped with the statement.
 pub trait InPlaceTable: fmt::Debug + Send + Sync {
     /// Whether rows of this schema can be made in place.
     fn takes(&self, rows: &Schema) -> bool;
 
-    /// Rows that are a segment of their own; `make` writes their wide column. Blocks meanwhile. An error takes all rows along; who has
-    /// one before this call must pass it on, since the table would be taken for whole.
+    /// Writes rows that become a separate segment; `make` writes their wide column. It blocks. An error discards all rows. A caller that
+    /// fails before this call must pass its error on, because otherwise the table would count as complete.
     fn write(&self, rows: OtherColumns, make: &mut dyn FnMut(Elements<'_>) -> Result<(), EngineError>) -> Result<(), EngineError>;
 }
 
-/// The plan that makes the rows of `plan` in `table`, and yields how many there were. None: they are to be written.
+/// The plan that makes the rows of `plan` in `table`, and yields their number. `None`: the rows must be written in the usual way.
 pub fn filled_in_place(table: &Arc<dyn InPlaceTable>, plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let (kernel, columns) = chosen(plan)?;
     let blocks = columns.iter().filter(|column| **column == Column::Block).count();
@@ -42,7 +42,7 @@ pub fn filled_in_place(table: &Arc<dyn InPlaceTable>, plan: &Arc<dyn ExecutionPl
     (blocks == 1 && is_wide && table.takes(&plan.schema())).then(|| Arc::new(kernel.in_place(columns, Arc::downgrade(table))) as _)
 }
 
-/// The kernel that makes the rows of `plan`, and which of its columns they have.
+/// The kernel that makes the rows of `plan`, and the columns of it that they have.
 pub fn chosen(plan: &Arc<dyn ExecutionPlan>) -> Option<(&MatrixExec, Vec<Column>)> {
     if let Some(kernel) = plan.downcast_ref::<MatrixExec>() {
         return Some((kernel, kernel.columns().to_vec()));
@@ -54,22 +54,22 @@ pub fn chosen(plan: &Arc<dyn ExecutionPlan>) -> Option<(&MatrixExec, Vec<Column>
     Some((kernel, chosen.collect::<Option<_>>()?))
 }
 
-/// A result that is made in the table that it is stored in.
+/// A result that is made in the table in which it is stored.
 pub struct InPlaceRun<T: Element> {
     pub run: Run<T>,
-    /// The blocks of the result, for the columns beside them.
+    /// The blocks of the result, for the other columns.
     pub due: Each<PendingBlock>,
     pub placing: InPlaceTarget,
 }
 
-/// Where it is made, and whom that is reported to.
+/// The table in which it is made, and the metrics.
 pub struct InPlaceTarget {
     pub place: Weak<dyn InPlaceTable>,
     pub report: Arc<ReportCollector>,
 }
 
 impl<T: Element> InPlaceRun<T> {
-    /// Makes a segment; how many rows it has. None at the end.
+    /// Makes a segment and returns the number of its rows. `None` at the end.
     pub fn next(&mut self, stop: &StopFlag) -> Result<Option<RecordBatch>> {
         let Some(place) = self.placing.place.upgrade() else { return Err(EngineError::Cancelled.into_datafusion()) };
         let rows = self.run.next_in_place(&mut self.due, place.as_ref(), stop)?;

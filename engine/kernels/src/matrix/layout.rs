@@ -1,4 +1,4 @@
-//! What the columns of a block matrix say of it, before a row is read.
+//! The layout of a block matrix, from the columns of its table, before a row is read.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub const I: &str = "i";
 pub const J: &str = "j";
 pub const BLOCK: &str = "block";
 
-/// On the field `block`: rows and columns of the matrix, as JSON. What the blocks have beyond them is zero.
+/// A key on the field `block`: rows and columns of the matrix, as JSON. Elements of the blocks outside of it are zero.
 const MATRIX_SHAPE: &str = "quiver.matrix_shape";
 
 const MATRIX_HINT: &str =
@@ -25,13 +25,13 @@ const VECTOR_HINT: &str = "a vector in blocks has the columns i (BIGINT: which b
 /// A block matrix, or a vector in blocks, which is a matrix of one column without `j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
-    /// As the statement names it.
+    /// The name in the statement.
     pub name: String,
     /// Float64 or Float32.
     pub element: DataType,
     /// Rows and columns of a block.
     pub block: [usize; 2],
-    /// Rows and columns of the matrix, where the field says.
+    /// Rows and columns of the matrix, if the field has them.
     pub shape: Option<[usize; 2]>,
     pub is_vector: bool,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Of a table with the columns i, j and block, in any order and no others.
+    /// The layout of a table with the columns i, j and block, in any order and no others.
     pub fn of_matrix(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, J, BLOCK], MATRIX_HINT)?;
         let (element, width) = elements(field, function, name, false)?;
@@ -55,35 +55,36 @@ impl Layout {
             Some([rows, columns]) => [*rows, *columns],
             Some(shape) => {
                 let found = counted(shape.len(), "dimension");
-                let what = format!("the blocks of \"{name}\" have {found}, and those of a matrix have 2");
-                return Err(refused(function, what, MATRIX_HINT));
+                let message = format!("the blocks of \"{name}\" have {found}, and those of a matrix have 2");
+                return Err(refused(function, message, MATRIX_HINT));
             }
             None => {
-                let what = format!("the column block of \"{name}\" is {}, which says nothing of rows and columns", column_type_name(field));
+                let message =
+                    format!("the column block of \"{name}\" is {}, which says nothing of rows and columns", column_type_name(field));
                 let hint = "say them in a view: CAST(block AS TENSOR(DOUBLE, rows, columns)) AS block";
-                return Err(refused(function, what, hint));
+                return Err(refused(function, message, hint));
             }
         };
         if width == 0 {
             return Err(refused(function, format!("the blocks of \"{name}\" have no elements"), MATRIX_HINT));
         }
-        let shape = said_shape(field);
+        let shape = declared_shape(field);
         Ok(Layout { name: name.to_string(), element, block, shape, is_vector: false })
     }
 
-    /// Of a table with the columns i and block, in any order and no others.
+    /// The layout of a table with the columns i and block, in any order and no others.
     pub fn of_vector(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, BLOCK], VECTOR_HINT)?;
         let (element, width) = elements(field, function, name, true)?;
         if width == 0 || shape_of(field).is_some_and(|shape| shape.iter().filter(|size| **size != 1).count() > 1) {
-            let what = format!("the column block of \"{name}\" is {} and no vector", column_type_name(field));
-            return Err(refused(function, what, VECTOR_HINT));
+            let message = format!("the column block of \"{name}\" is {} and no vector", column_type_name(field));
+            return Err(refused(function, message, VECTOR_HINT));
         }
-        let shape = said_shape(field).filter(|[_, columns]| *columns == 1);
+        let shape = declared_shape(field).filter(|[_, columns]| *columns == 1);
         Ok(Layout { name: name.to_string(), element, block: [width, 1], shape, is_vector: true })
     }
 
-    /// Elements of a block.
+    /// The number of elements of a block.
     pub fn width(&self) -> usize {
         self.block[0] * self.block[1]
     }
@@ -92,13 +93,13 @@ impl Layout {
         self.size_text(self.block)
     }
 
-    /// Of a vector the number of its elements.
+    /// For a vector, the number of its elements.
     fn size_text(&self, shape: [usize; 2]) -> String {
         if self.is_vector { shape[0].to_string() } else { shape_text(&shape) }
     }
 }
 
-/// The field `block`, of a table that has these columns and no others.
+/// The field `block` of a table that has these columns and no others.
 fn columns<'a>(schema: &'a Schema, function: &str, name: &str, wanted: &[&str], hint: &str) -> Result<&'a Field> {
     for column in wanted {
         if schema.field_with_name(column).is_err() {
@@ -107,19 +108,19 @@ fn columns<'a>(schema: &'a Schema, function: &str, name: &str, wanted: &[&str], 
     }
     if let Some(other) = schema.fields().iter().find(|field| !wanted.contains(&field.name().as_str())) {
         let hint = format!("{hint}, and no others: leave them out by a view");
-        return Err(refused(function, format!("\"{name}\" has a column \"{}\" too much", other.name()), &hint));
+        return Err(refused(function, format!("\"{name}\" has an extra column \"{}\"", other.name()), &hint));
     }
     for key in wanted.iter().filter(|column| **column != BLOCK) {
         let found = schema.field_with_name(key)?.data_type();
         if *found != DataType::Int64 {
-            let what = format!("the column {key} of \"{name}\" is {} and not BIGINT", declared_name(found));
-            return Err(refused(function, what, hint));
+            let message = format!("the column {key} of \"{name}\" is {} and not BIGINT", declared_name(found));
+            return Err(refused(function, message, hint));
         }
     }
     Ok(schema.field_with_name(BLOCK)?)
 }
 
-/// The type of the elements and how many a block has.
+/// The type of the elements and the number of them in a block.
 fn elements(field: &Field, function: &str, name: &str, is_vector: bool) -> Result<(DataType, usize)> {
     if let DataType::FixedSizeList(item, width) = field.data_type()
         && matches!(item.data_type(), DataType::Float64 | DataType::Float32)
@@ -133,8 +134,8 @@ fn elements(field: &Field, function: &str, name: &str, is_vector: bool) -> Resul
             Err(refused(function, format!("{found}, and blocks are to be of a fixed size"), &hint))
         }
         Some(_) => {
-            let what = format!("{found}, and the elements of blocks are to be DOUBLE or REAL");
-            Err(refused(function, what, &cast_hint(field, "cast them in a view, or when they are stored", is_vector)))
+            let message = format!("{found}, and the elements of blocks are to be DOUBLE or REAL");
+            Err(refused(function, message, &cast_hint(field, "cast them in a view, or when they are stored", is_vector)))
         }
         None => {
             let hint = if is_vector { VECTOR_HINT } else { MATRIX_HINT };
@@ -143,24 +144,24 @@ fn elements(field: &Field, function: &str, name: &str, is_vector: bool) -> Resul
     }
 }
 
-/// A cast to what is taken, with sizes where the field has them and names for those that people know.
-fn cast_hint(field: &Field, what: &str, is_vector: bool) -> String {
+/// A hint to cast to a supported type, with the sizes of the field if it has them, and otherwise with placeholders.
+fn cast_hint(field: &Field, advice: &str, is_vector: bool) -> String {
     let is_nested = Vectors::element(field.data_type()).is_some_and(DataType::is_list);
     let wanted = match (is_vector, field.data_type(), shape_of(field).as_deref()) {
         (false, _, Some([rows, columns])) => format!("TENSOR(DOUBLE, {rows}, {columns})"),
         (false, ..) => "TENSOR(DOUBLE, rows, columns)".to_string(),
-        // A cast does not make one list of several.
+        // A cast does not flatten nested lists.
         (true, ..) if is_nested => return VECTOR_HINT.to_string(),
         (true, DataType::FixedSizeList(_, width), _) => format!("DOUBLE[{width}]"),
         (true, ..) => "DOUBLE[n]".to_string(),
     };
-    format!("{what}: CAST(block AS {wanted}) AS block")
+    format!("{advice}: CAST(block AS {wanted}) AS block")
 }
 
-/// Of a matrix as `[rows, columns]`, of a vector as `[rows]` too. What says it in other words says nothing.
-fn said_shape(field: &Field) -> Option<[usize; 2]> {
-    let said: Vec<usize> = serde_json::from_str(field.metadata().get(MATRIX_SHAPE)?).ok()?;
-    match said.as_slice() {
+/// `[rows, columns]` for a matrix, `[rows]` also for a vector. Any other text is ignored.
+fn declared_shape(field: &Field) -> Option<[usize; 2]> {
+    let sizes: Vec<usize> = serde_json::from_str(field.metadata().get(MATRIX_SHAPE)?).ok()?;
+    match sizes.as_slice() {
         [rows] => Some([*rows, 1]),
         [rows, columns] => Some([*rows, *columns]),
         _ => None,
@@ -185,8 +186,8 @@ fn with_shape(mut field: Field, shape: Option<[usize; 2]>) -> Field {
     field
 }
 
-/// Bad input, found while the statement is planned.
-pub fn refused(function: &str, what: String, hint: &str) -> datafusion::common::DataFusionError {
+/// An error about bad input that was found at planning.
+pub fn refused(function: &str, message: String, hint: &str) -> datafusion::common::DataFusionError {
     let hint = Some(hint.to_string());
-    EngineError::Sql { message: format!("{function}: {what}"), position: None, hint }.into_datafusion()
+    EngineError::Sql { message: format!("{function}: {message}"), position: None, hint }.into_datafusion()
 }

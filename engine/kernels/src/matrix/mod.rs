@@ -1,14 +1,14 @@
 //! Matrices in tables of blocks: `(i, j, block)`, where missing blocks are zeros.
 //!
-//! 1. `layout` says what a table's columns mean, `shapes` which tables go together;
-//! 2. `table` are the functions of SQL, and `product_of_tables` finds the product that a query says as a join; both make `exec`;
-//! 3. `blocks` says where each block of the inputs lies, mapped in its file;
-//! 4. `work` says what each block of the result is made of, `pairs` of a product, `run` makes them some at a time, `fill` a panel of one, in the
-//!    memory of `outputs`, or where `in_place` says: in the table that the result is stored in; `padding` keeps zero what is beyond the matrix;
-//! 5. `unshuffled` keeps the result from being gathered whole;
-//! 6. `norm` is the one kernel that has no blocks as its result, `sum_product` the product as an aggregate.
+//! 1. `layout` reads the meaning of a table's columns, `shapes` checks which tables go together;
+//! 2. `table` has the functions of SQL, and `product_of_tables` finds a product that a query writes as a join; both make `exec`;
+//! 3. `blocks` finds the blocks of the inputs, mapped in their files;
+//! 4. `work` lists the sources of each block of the result, `pairs` those of a product, `run` makes some blocks at a time, `fill` a panel
+//!    of one, in the memory of `outputs`, or with `in_place` in the table that stores the result; `padding` keeps zeros around the matrix;
+//! 5. `unshuffled` prevents the plan from gathering the whole result;
+//! 6. `norm` is the one kernel whose result has no blocks, `sum_product` the product as an aggregate.
 //!
-//! Invariant: a block of an input is never copied, and what is made at once of a result is some blocks.
+//! Invariant: a block of an input is never copied, and only some blocks of a result exist at once.
 
 mod blocks;
 mod element;

@@ -1,7 +1,7 @@
-//! The norms of a matrix, of one pass over its blocks.
+//! The norms of a matrix, computed in one pass over its blocks.
 //!
 //! one_norm is the greatest sum of absolute values of a column, infinity_norm that of a row, max_norm the greatest absolute value, and
-//! frobenius the root of the sum of squares: as LAPACK's xLANGE has them. Sums are of DOUBLE whatever the elements are, in the same
+//! frobenius the root of the sum of squares, as LAPACK's xLANGE defines them. Sums are DOUBLE for both element types, in the same
 //! order on any number of threads. A NaN anywhere makes all of them NaN; a matrix without blocks has zeros.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::blocks::{Blocks, Key};
 use super::element::Element;
 use crate::threads::{StopFlag, for_each};
 
-/// Elements of a piece of a block, and bytes that are looked at before what was found of them is put together.
+/// The elements of a piece of a block, and the bytes that are read before their results are combined.
 const PIECE_ELEMENTS: usize = 1 << 17;
 const ROUND_BYTES: usize = 64 << 20;
 
@@ -25,7 +25,7 @@ pub struct Norms {
     pub max: f64,
 }
 
-/// Of blocks of `[rows, columns]` elements.
+/// The norms of blocks of `[rows, columns]` elements.
 pub fn norms<T: Element>(blocks: &Blocks<T>, [rows, columns]: [usize; 2], threads: usize, stop: &StopFlag) -> Result<Norms> {
     let piece_rows = (PIECE_ELEMENTS / columns).clamp(1, rows);
     let per_round = (ROUND_BYTES / (rows * columns * size_of::<T>())).max(1);
@@ -79,13 +79,13 @@ impl Piece {
         }
         self.frobenius = match SQUARES.contains(&squares) || squares.is_nan() || self.max == 0.0 || self.max.is_infinite() {
             true => squares.sqrt(),
-            // Squares that are too great or too small are taken of what the greatest makes of them.
+            // If squares overflow or underflow, the numbers are divided by the largest one first.
             false => self.max * elements.iter().map(|element| (magnitude(*element) / self.max).powi(2)).sum::<f64>().sqrt(),
         };
     }
 }
 
-/// Sums of squares in which none was lost to the limits of DOUBLE, or by too little to show.
+/// Sums of squares in this range have lost nothing visible to the limits of DOUBLE.
 const SQUARES: Range<f64> = 1e-280..f64::INFINITY;
 
 fn magnitude<T: Element>(element: T) -> f64 {
@@ -93,12 +93,12 @@ fn magnitude<T: Element>(element: T) -> f64 {
     value.abs()
 }
 
-/// NaN, if one of them is.
+/// NaN if one of them is NaN.
 fn greater(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
 
-/// Several sums side by side, so that the processor need not wait for each.
+/// Several independent sums, so that the processor need not wait for each.
 struct Lanes {
     sum: f64,
     squares: f64,
@@ -118,13 +118,13 @@ impl Lanes {
             }
         }
         let sum: f64 = sums.iter().sum();
-        // Comparing passes over NaN, which shows in the sum.
+        // Comparisons skip NaN, but the sum shows it.
         let max = if sum.is_nan() { f64::NAN } else { maxima.into_iter().fold(0.0, greater) };
         Lanes { sum, squares: squares.iter().sum(), max }
     }
 }
 
-/// What was found so far. Sums of rows and columns are by the block row and block column that they are in.
+/// The results so far. Sums of rows and columns are kept by block row and block column.
 #[derive(Default)]
 struct Sums {
     rows: HashMap<Key, Vec<f64>>,

@@ -1,4 +1,4 @@
-//! What a kernel computes.
+//! The operations of the kernels.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Operation {
     /// A matrix and a vector.
     Vector,
     Norm,
-    /// The product by SQL: `sum_product` over a join. Rows may share a place, and NULLs are what they are in a query.
+    /// The product by SQL: `sum_product` over a join. Rows may share a position, and NULLs mean what they mean in a query.
     Product,
 }
 

@@ -1,6 +1,6 @@
-//! Memory for blocks that go out, used again where whoever read them has let go.
+//! Memory for blocks of the output, which is reused after the reader has released it.
 //!
-//! The first touch of memory that the system has just given costs two to four times what writing it again does, so a result that is
+//! The first touch of memory that is new from the system costs two to four times as much as writing it again. So a result that is
 //! written somewhere batch by batch is made in the same few allocations.
 
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::element::Element;
 
-/// As many as a segment waits for, and some more.
+/// As many as a segment collects, and some more.
 const LENT_MAX: usize = 8;
-/// The same in bytes, unless that is less than two of them.
+/// The limit in bytes, unless that is less than two buffers.
 const LENT_BYTES_MAX: usize = 256 << 20;
 
 pub struct Outputs {
-    /// For what is being made and what came back.
+    /// The memory of buffers in use and of returned ones.
     memory: MemoryReservation,
-    /// What the inputs take, for as long as they are used.
+    /// The memory of the inputs, kept while they are used.
     _inputs: Arc<MemoryReservation>,
-    /// The last ones that went out.
+    /// The buffers that went out last.
     lent: Vec<Buffer>,
 }
 
@@ -31,25 +31,25 @@ impl Outputs {
         Outputs { memory, _inputs: inputs, lent: Vec::new() }
     }
 
-    /// So many elements, of any values.
+    /// A buffer of so many elements with arbitrary values.
     pub fn take<T: Element>(&mut self, elements: usize) -> Result<Vec<T>> {
         let bytes = elements * size_of::<T>();
         let fits = |buffer: &Buffer| buffer.strong_count() == 1 && buffer.len() == bytes;
         let reused = self.lent.iter().position(fits).map(|at| self.lent.remove(at).into_vec::<T>());
         let kept: usize = self.lent.iter().filter(|buffer| buffer.strong_count() == 1).map(Buffer::len).sum();
         if self.memory.try_resize(bytes + kept).is_err() {
-            // Of another size, or more of them than are needed at once.
+            // The buffers have another size, or there are more of them than are needed at once.
             self.lent.clear();
             self.memory.try_resize(bytes)?;
         }
         match reused {
             Some(Ok(values)) => Ok(values),
-            // Zeros that are new from the system are not written for that.
+            // Zeros that are new from the system need no writing.
             _ => Ok(vec![T::default(); elements]),
         }
     }
 
-    /// The values go out, as an array.
+    /// Turns the values into an array for the output.
     pub fn lend<T: Element>(&mut self, values: Vec<T>) -> PrimitiveArray<T::Arrow> {
         let buffer = Buffer::from_vec(values);
         let lent_max = (LENT_BYTES_MAX / buffer.len().max(1)).clamp(2, LENT_MAX);

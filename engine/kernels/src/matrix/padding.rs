@@ -1,10 +1,10 @@
-//! What blocks have beyond the matrix: the last row and column of them may reach over its end. It is zero, and stays so:
-//! 0 · ∞ is none, and would be counted by whatever reads whole blocks.
+//! The elements of blocks outside of the matrix: the last row and column of blocks may exceed it. They are zero, and stay so:
+//! 0 · ∞ is not zero, and every reader of whole blocks would count it.
 
 use super::blocks::Key;
 use crate::numeric::real::Real;
 
-/// Rows and columns of a block at (i, j) that are the matrix's, which has `shape`.
+/// The rows and columns of a block at (i, j) that lie inside of the matrix with this `shape`.
 pub fn inside(shape: [usize; 2], block: [usize; 2], i: Key, j: Key) -> [usize; 2] {
     let along = |axis: usize, key: Key| {
         let first = key.and_then(|key| usize::try_from(key).ok()).map_or(0, |key| key.saturating_mul(block[axis]));
@@ -13,7 +13,7 @@ pub fn inside(shape: [usize; 2], block: [usize; 2], i: Key, j: Key) -> [usize; 2
     [along(0, i), along(1, j)]
 }
 
-/// Makes zeros of what is beyond, in a panel that begins with the row `first_row` of a block of so many columns.
+/// Sets what is outside to zero, in a panel that begins with the row `first_row` of a block with so many columns.
 pub fn clear<T: Real>(panel: &mut [T], first_row: usize, columns: usize, [rows_inside, columns_inside]: [usize; 2]) {
     if columns_inside == columns && first_row + panel.len() / columns <= rows_inside {
         return;
@@ -24,7 +24,7 @@ pub fn clear<T: Real>(panel: &mut [T], first_row: usize, columns: usize, [rows_i
     }
 }
 
-/// Whether all that is beyond is zero, in such a panel.
+/// Whether everything outside is zero, in such a panel.
 pub fn is_clear<T: Real>(panel: &[T], first_row: usize, columns: usize, [rows_inside, columns_inside]: [usize; 2]) -> bool {
     (first_row..).zip(panel.chunks(columns)).all(|(row, elements)| {
         let beyond = if row < rows_inside { columns_inside } else { 0 };
@@ -40,7 +40,7 @@ mod tests {
     fn the_last_blocks_end_with_the_matrix() {
         let of = |i, j| inside([5, 4], [2, 3], Some(i), Some(j));
         assert_eq!([of(0, 0), of(2, 0), of(2, 1), of(0, 1)], [[2, 3], [1, 3], [1, 1], [2, 1]]);
-        // A block wholly outside, and one whose place cannot be counted.
+        // A block completely outside, and one whose position overflows.
         assert_eq!([of(3, 0), of(i64::MAX, 0)], [[0, 3], [0, 3]]);
     }
 

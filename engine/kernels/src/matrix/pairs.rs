@@ -1,8 +1,8 @@
-//! The blocks of a product, a row of them at a time: those of the left side in a row meet those of the right side by the key that
+//! The blocks of a product, one row of them at a time: the blocks of the left side in a row match those of the right side by the key that
 //! they share.
 //!
-//! Where rows share a place, as in a join they may, there are as many pairs as the product of their numbers. So pairs are counted
-//! before they are listed, and the memory for the list is asked for in between.
+//! If rows share a position, as they may in a join, there are as many pairs as the product of their numbers. So pairs are counted
+//! before they are listed, and the memory for the list is reserved in between.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use common::tensors::refused;
 
 type Pair = (u32, u32);
 
-/// Pairs between two looks at whether anybody waits for the result.
+/// So many pairs are visited between two checks for cancellation.
 const LOOK_PAIRS: usize = 1 << 16;
-/// Of a block of the result while those of its row are listed. The pairs themselves count until it is made.
+/// The memory for a block of the result while its row is listed. The pairs themselves are reserved until the block is made.
 const PLANNED_BYTES: usize = size_of::<PlannedBlock>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
-/// The same where pairs are not listed.
+/// The same if pairs are not listed.
 const DUE_BYTES: usize = size_of::<PendingBlock>() + 2 * size_of::<(u32, usize)>();
-/// A column that no block of the row has met.
+/// A column without a match in the row so far.
 const UNMET: u32 = u32::MAX;
 
-/// Indices of blocks of the left and the right side; they take memory for as long as they are held.
+/// Indices of blocks of the left and the right side, and their reserved memory.
 #[derive(Debug)]
 pub struct Pairs {
     list: Vec<Pair>,
@@ -35,7 +35,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// `memory` is what they take.
+    /// `memory` is the reservation for the list.
     pub fn new(list: Vec<Pair>, memory: MemoryReservation) -> Pairs {
         Pairs { list, _memory: memory }
     }
@@ -49,7 +49,7 @@ impl Deref for Pairs {
     }
 }
 
-/// The product, or that of a matrix and a vector.
+/// The product of two matrices, or of a matrix and a vector.
 pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_vector: bool, memory: MemoryReservation) -> Plan {
     row_by_row(inputs, function, memory, move |meeting, columns, memory| meeting.listed(columns, of_vector, memory))
 }
@@ -64,7 +64,7 @@ pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, 
     })
 }
 
-/// What `list` gives of each row of blocks.
+/// The items that `list` returns for each row of blocks.
 fn row_by_row<T: Element, R: Send + 'static>(
     inputs: Arc<Inputs<T>>,
     function: &'static str,
@@ -92,25 +92,25 @@ fn row_by_row<T: Element, R: Send + 'static>(
     })
 }
 
-/// The row of blocks that begins at `start`; None at the end.
+/// The row of blocks that begins at `start`; `None` at the end.
 fn row_from(left: &[Block], start: usize) -> Option<Range<usize>> {
     let first = left.get(start)?;
     Some(start..start + left[start..].partition_point(|block| block.i == first.i))
 }
 
-/// What is left of a row of blocks.
+/// The rest of a row of blocks.
 struct Row<R> {
     list: std::vec::IntoIter<R>,
-    /// Of all but the pairs.
+    /// The memory of everything but the pairs.
     _memory: MemoryReservation,
 }
 
 /// The columns of the right side.
 struct Columns {
     keys: Vec<Key>,
-    /// Of each block, which of them it is in.
+    /// For each block, its column.
     of_block: Vec<u32>,
-    /// Of each column, where it is in the list of the row that is at work.
+    /// For each column, its index in the list of the current row.
     places: Vec<u32>,
     _memory: MemoryReservation,
 }
@@ -139,20 +139,20 @@ struct RowProducts<'a> {
 }
 
 impl RowProducts<'_> {
-    /// The blocks of the right side that a block meets.
-    fn met(&self, a: usize) -> Range<usize> {
+    /// The blocks of the right side that match a block.
+    fn matching(&self, a: usize) -> Range<usize> {
         let key = self.left[a].j;
         let start = self.right.partition_point(|other| other.i < key);
         start..start + self.right[start..].partition_point(|other| other.i == key)
     }
 
-    /// Gives each two that meet, and whether both are whole: as any aggregate leaves out rows of NULLs, others are no pair.
+    /// Calls `give` for each matching pair, and says whether both are complete. Others count as no pair: any aggregate ignores NULLs.
     fn for_each(&self, mut give: impl FnMut(usize, usize, bool)) -> Result<()> {
         for a in self.row.clone() {
-            let met = self.met(a);
-            for start in met.clone().step_by(LOOK_PAIRS) {
+            let matching = self.matching(a);
+            for start in matching.clone().step_by(LOOK_PAIRS) {
                 self.stop.check()?;
-                for b in start..met.end.min(start + LOOK_PAIRS) {
+                for b in start..matching.end.min(start + LOOK_PAIRS) {
                     match (self.left[a].state, self.right[b].state) {
                         (BlocksState::Whole, BlocksState::Whole) => give(a, b, true),
                         (BlocksState::Null, _) | (_, BlocksState::Null) => give(a, b, false),
@@ -164,25 +164,25 @@ impl RowProducts<'_> {
         Ok(())
     }
 
-    /// How many meet at most.
+    /// An upper bound of the number of pairs.
     fn count(&self) -> Result<usize> {
         let mut count: usize = 0;
         for a in self.row.clone() {
             self.stop.check()?;
-            count = count.saturating_add(self.met(a).len());
+            count = count.saturating_add(self.matching(a).len());
         }
         Ok(count)
     }
 
-    /// Of the row while it is listed: in all, and of this what is beside the pairs.
+    /// The bytes of the row while it is listed: the total, and the part besides the pairs.
     fn listed_bytes(&self, columns: &Columns) -> Result<(usize, usize)> {
         let count = self.count()?;
         let of_blocks = count.min(columns.keys.len()) * PLANNED_BYTES;
         Ok((count.saturating_mul(size_of::<Pair>()).saturating_add(of_blocks), of_blocks))
     }
 
-    /// An error if there is no memory to list one of the rows, before any pair is visited. Asked once and given back: while rows are made,
-    /// those that are listed hold memory, and asking again for a later one would refuse what has room.
+    /// An error if there is no memory to list one of the rows, before any pair is visited. The memory is reserved once and released: while
+    /// rows are made, the listed ones hold memory, and another check for a later row would refuse a row that has room.
     fn ask_for_every_row(&self, columns: &Columns, memory: &MemoryReservation) -> Result<()> {
         let (mut most_bytes, mut next) = (0, 0);
         while let Some(row) = row_from(self.left, next) {
@@ -215,7 +215,7 @@ impl RowProducts<'_> {
         Ok(Row { list: planned.into_iter(), _memory: memory })
     }
 
-    /// The row of the result as `listed` has it, without pairs.
+    /// The same row of the result as `listed` returns, without pairs.
     fn due(&self, columns: &mut Columns, memory: MemoryReservation) -> Result<Row<PendingBlock>> {
         memory.try_grow(self.count()?.min(columns.keys.len()) * DUE_BYTES)?;
         let mut counts = self.counts(columns)?;
@@ -228,7 +228,7 @@ impl RowProducts<'_> {
         Ok(Row { list: due.into_iter(), _memory: memory })
     }
 
-    /// The columns that are met, and the number of their pairs. Their places are where they come in this.
+    /// The matching columns, and the number of their pairs. It sets their places to their order here.
     fn counts(&self, Columns { of_block, places, .. }: &mut Columns) -> Result<Vec<(u32, usize)>> {
         let mut counts: Vec<(u32, usize)> = Vec::new();
         self.for_each(|_, b, is_whole| {
@@ -243,7 +243,7 @@ impl RowProducts<'_> {
         Ok(counts)
     }
 
-    /// The pairs of each column that is met; a second look at them fills what the first has counted.
+    /// The pairs of each matching column; a second pass over them fills what the first one has counted.
     fn lists(&self, columns: &mut Columns) -> Result<Vec<(u32, Vec<Pair>)>> {
         let counts = self.counts(columns)?;
         let Columns { of_block, places, .. } = columns;
@@ -330,13 +330,13 @@ mod tests {
 
     #[test]
     fn pairs_that_memory_has_no_room_for_are_refused_before_they_are_listed() {
-        // 10^10 of them.
+        // There are 10^10 pairs.
         let same = || [vec![0; 100_000], vec![0; 100_000]];
         let (mut plan, pool) = plan(same(), same(), 64 << 20);
         assert!(matches!(plan(&StopFlag::default()), Err(DataFusionError::ResourcesExhausted(_))));
         drop(plan);
         assert_eq!(pool.reserved(), 0);
-        // 10 of them in the first row, and 10^10 in the second.
+        // The first row has 10 pairs, and the second 10^10.
         let sides = inputs([[vec![0; 10], vec![1; 100_000]].concat(), [vec![0; 10], vec![1; 100_000]].concat()], {
             [[vec![0], vec![1; 100_000]].concat(), vec![0; 100_001]]
         });

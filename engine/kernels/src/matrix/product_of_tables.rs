@@ -1,15 +1,15 @@
-//! The product of block matrices as a query says it:
+//! The product of block matrices as a query:
 //!
 //! ```sql
 //! SELECT a.i, b.j, sum_product(a.block, b.block) FROM a JOIN b ON a.j = b.i GROUP BY a.i, b.j
 //! ```
 //!
-//! As it stands, such a plan copies each block for every block that it meets, 8,192 pairs a batch. Here it becomes the operator of
-//! `matrix_multiply`, which multiplies them where they lie. The result is the same: a row for each i and j that met at least once, NULL
-//! for both where a query has NULL, and rows that share a place add up.
+//! Such a plan copies each block for every block that it matches, 8,192 pairs a batch. Here it becomes the operator of
+//! `matrix_multiply`, which multiplies them in place. The result is the same: a row for each i and j that matched at least once, NULL
+//! for both if a query has NULL, and rows that share a position are added.
 //!
-//! It is done when a plan is otherwise finished and nothing but operators is made of it, so that plans for other nodes and
-//! programs have the words of SQL.
+//! This happens last, when a logical plan becomes operators, so that plans for other nodes and
+//! programs keep the form of SQL.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -36,7 +36,7 @@ use super::sum_product::SumProduct;
 use common::engine_settings::switches;
 use common::tensor_shape::shape_of;
 
-/// The plan with products of tables in the places of their joins. None: as it is.
+/// The plan with products of tables in place of their joins. `None`: the plan does not change.
 pub fn with_products(plan: &LogicalPlan, options: &ConfigOptions) -> Result<Option<LogicalPlan>> {
     if !switches(options).product_of_tables {
         return Ok(None);
@@ -63,7 +63,7 @@ fn has_sum_product(aggregate: &Aggregate) -> bool {
     aggregate.aggr_expr.iter().any(|expr| arguments(expr).is_some())
 }
 
-/// Of a `sum_product` without further clauses.
+/// The arguments of a `sum_product` without further clauses.
 fn arguments(expr: &Expr) -> Option<[&Column; 2]> {
     let Expr::AggregateFunction(call) = unaliased(expr) else { return None };
     let AggregateFunctionParams { args, distinct: false, filter: None, order_by, null_treatment: None } = &call.params else { return None };
@@ -77,7 +77,7 @@ fn unaliased(expr: &Expr) -> &Expr {
     if let Expr::Alias(alias) = expr { unaliased(&alias.expr) } else { expr }
 }
 
-/// Columns of one side of the join, by their places.
+/// The columns of one side of the join, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Side {
     group: usize,
@@ -85,7 +85,7 @@ struct Side {
     block: usize,
 }
 
-/// In the place of the aggregate, with its schema.
+/// The node that replaces the aggregate, with its schema.
 #[derive(Debug, Clone)]
 struct ProductOfTables {
     /// The side of the first argument, and that of the second one.
@@ -111,7 +111,7 @@ impl ProductOfTables {
         let keys = [join.left.schema().maybe_index_of_column(left_key)?, join.right.schema().maybe_index_of_column(right_key)?];
         let (first, second) = (place(first)?, place(second)?);
         let (a, b) = (place(a)?, place(b)?);
-        // Each side has a group and a block; which side comes first is what the product says.
+        // Each side has a group and a block; the product decides which side comes first.
         if a.0 == b.0 || first.0 == second.0 {
             return None;
         }
@@ -124,7 +124,7 @@ impl ProductOfTables {
         found.layouts().is_some().then_some(found)
     }
 
-    /// Of both sides, if their columns are those of matrices whose blocks can be multiplied.
+    /// The layouts of both sides, if their columns are those of matrices whose blocks can be multiplied.
     fn layouts(&self) -> Option<[Layout; 2]> {
         let layout = |number: usize| {
             let (schema, side) = (self.inputs[number].schema(), self.sides[number]);
@@ -146,7 +146,7 @@ impl ProductOfTables {
     }
 }
 
-/// The join below projections that choose columns, and where a column that is seen above them lies: on which side, and in which place.
+/// The join below projections that select columns, and for a column above them its side and its index there.
 fn joined(plan: &LogicalPlan) -> Option<(&Join, impl Fn(&Column) -> Option<(usize, usize)>)> {
     let mut below = plan;
     while !matches!(below, LogicalPlan::Join(_)) {
@@ -165,7 +165,7 @@ fn joined(plan: &LogicalPlan) -> Option<(&Join, impl Fn(&Column) -> Option<(usiz
     Some((join, place))
 }
 
-/// Where column `at` of `plan` is among those of the join below it. None if it is computed.
+/// The index of column `at` of `plan` in the join below it. `None` if it is computed.
 fn place_in_join(plan: &LogicalPlan, at: usize) -> Option<usize> {
     match plan {
         LogicalPlan::Projection(projection) => {

@@ -1,5 +1,5 @@
-//! The blocks of a result, some at a time: enough of them that small ones are made together. They are made in memory and go out, or
-//! where they lie in the table that is being built.
+//! Makes the blocks of a result, some at a time, so that small ones are made together: in memory for the output, or
+//! in place in the table that is being built.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::numeric::elements::Stores;
 use crate::threads::{StopFlag, for_each};
 use common::error::EngineError;
 
-/// Of a batch of the result, unless one block has more. Between two batches lies half a millisecond, to the reader and back, in which
-/// nothing is made: of sums in batches of 16 MiB that was a third of the time.
+/// The size of a batch of the result, unless one block is larger. Half a millisecond passes between two batches, to the reader and back,
+/// in which nothing is computed: for sums in batches of 16 MiB that was a third of the time.
 const BATCH_BYTES: RangeInclusive<usize> = 16 << 20..=64 << 20;
-/// Of the query's memory, for one batch: some are on their way while one is made.
+/// The share of the query's memory for one batch: several are in use while one is made.
 const BATCH_PART: usize = 32;
-/// Pairs of blocks of a batch, unless one block of the result has more.
+/// The pairs of blocks of a batch, unless one block of the result has more.
 const BATCH_PAIRS: usize = 1 << 20;
 
-/// What a column of the result has.
+/// The meaning of a column of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
     I,
@@ -37,10 +37,10 @@ pub enum Column {
     Block,
 }
 
-/// What goes out, and on how many threads it is made.
+/// The form of the output, and the number of threads.
 #[derive(Debug, Clone)]
 pub struct OutputTarget {
-    /// Of the batches that go out: of `columns`, or the count of rows made in place.
+    /// The schema of the output: of `columns`, or the count of rows made in place.
     pub schema: SchemaRef,
     pub columns: Vec<Column>,
     pub block_type: DataType,
@@ -49,7 +49,7 @@ pub struct OutputTarget {
     pub threads: usize,
 }
 
-/// Of a batch, for a query that may take so much memory.
+/// The bytes of a batch, for a query with so much memory.
 pub fn batch_bytes(limit_bytes: usize) -> usize {
     (limit_bytes / BATCH_PART).clamp(*BATCH_BYTES.start(), *BATCH_BYTES.end())
 }
@@ -58,7 +58,7 @@ pub struct Run<T: Element> {
     inputs: Arc<Inputs<T>>,
     sizes: Sizes,
     plan: Plan,
-    /// A block that the last batch had no room for.
+    /// A block that did not fit into the last batch.
     ahead: Option<PlannedBlock>,
     target: OutputTarget,
     outputs: Outputs,
@@ -69,7 +69,7 @@ impl<T: Element> Run<T> {
         Run { inputs, sizes, plan, ahead: None, target, outputs }
     }
 
-    /// The next batch, which is made on the threads of the query; None at the end.
+    /// The next batch, made on the threads of the query; `None` at the end.
     pub fn next(&mut self, stop: &StopFlag) -> Result<Option<RecordBatch>> {
         let blocks_max = (self.target.batch_bytes / self.block_bytes()).clamp(1, self.target.batch_rows.max(1));
         let planned = self.planned(blocks_max, stop)?;
@@ -83,8 +83,8 @@ impl<T: Element> Run<T> {
         self.batch(&planned.iter().map(PlannedBlock::due).collect::<Vec<_>>(), blocks).map(Some)
     }
 
-    /// Makes the next blocks where `table` has room for them, as many as a segment has; how many, 0 at the end. `due` gives all blocks of
-    /// the result once, so that what they have beside them is there before any is made.
+    /// Makes the next blocks in `table`, as many as a segment has, and returns their number, 0 at the end. `due` yields all blocks of
+    /// the result once, so that their other columns exist before any block is made.
     pub fn next_in_place(&mut self, due: &mut Each<PendingBlock>, table: &dyn InPlaceTable, stop: &StopFlag) -> Result<usize> {
         let Some(rows_max) = rows_of_segment(self.block_bytes()) else {
             return internal_err!("blocks of {} bytes are not made in place", self.block_bytes());
@@ -107,7 +107,7 @@ impl<T: Element> Run<T> {
         Ok(rows.len())
     }
 
-    /// Makes these blocks, which are the next ones, some at a time: all of their pairs may be too many.
+    /// Makes these blocks, which are the next ones, some at a time, because all of their pairs may be too many.
     fn fill_segment(&mut self, rows: &[PendingBlock], values: &mut [T], stop: &StopFlag) -> Result<()> {
         let (mut rows, mut values) = (rows, values);
         while !rows.is_empty() {
@@ -122,7 +122,7 @@ impl<T: Element> Run<T> {
         Ok(())
     }
 
-    /// Of a block of the result.
+    /// The bytes of a block of the result.
     pub fn block_bytes(&self) -> usize {
         self.block_width() * size_of::<T>()
     }
@@ -164,11 +164,11 @@ impl<T: Element> Run<T> {
         Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls(&due))?))
     }
 
-    /// Makes these blocks in `values`, one behind the other, whatever was there.
+    /// Writes these blocks to `values`, one after the other, and overwrites everything.
     fn fill(&self, planned: &[PlannedBlock], values: &mut [T], stop: &StopFlag) -> Result<()> {
         let [rows, columns] = self.sizes.result;
         let stores = Stores::of(size_of_val(values));
-        // With few blocks, threads share each.
+        // If there are few blocks, threads share each of them.
         let rows_max = rows.div_ceil(self.target.threads.div_ceil(planned.len()).max(1));
         let mut panels = Vec::new();
         for (planned, block) in planned.iter().zip(values.chunks_mut(rows * columns)) {
@@ -187,7 +187,7 @@ impl<T: Element> Run<T> {
             }
             Ok(())
         })?;
-        // What is not whole does not go out.
+        // An incomplete batch does not go out.
         stop.check()
     }
 
@@ -197,7 +197,7 @@ impl<T: Element> Run<T> {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.target.schema), columns, &options)?)
     }
 
-    /// As they go out, with `blocks` in the place of the blocks.
+    /// The columns in the order of the output, with the given `blocks`.
     fn columns(&self, rows: &[PendingBlock], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
         let keys = |key: fn(&PendingBlock) -> Key| -> ArrayRef { Arc::new(rows.iter().map(key).collect::<Int64Array>()) };
         let columns = self.target.columns.iter().map(|column| match column {
@@ -209,7 +209,7 @@ impl<T: Element> Run<T> {
     }
 }
 
-/// Of these blocks.
+/// The nulls of these blocks.
 fn nulls(rows: &[PendingBlock]) -> Option<NullBuffer> {
     let valid: Vec<bool> = rows.iter().map(|row| !row.is_null).collect();
     valid.contains(&false).then(|| NullBuffer::from(valid))

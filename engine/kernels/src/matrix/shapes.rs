@@ -1,4 +1,4 @@
-//! Which shapes go together, and the shape of what comes of them.
+//! Checks which shapes go together, and computes the shape of the result.
 
 use datafusion::common::Result;
 
@@ -8,7 +8,7 @@ use super::operation::Operation;
 use common::tensor_shape::shape_text;
 use common::tensors::refused;
 
-/// Rows and columns of the blocks of a result; an error if those of the inputs do not go together.
+/// Rows and columns of the blocks of a result; an error if the blocks of the inputs do not go together.
 pub fn result_block(operation: &Operation, function: &str, inputs: &[Layout]) -> Result<[usize; 2]> {
     if let [a, b] = inputs
         && a.element != b.element
@@ -36,7 +36,7 @@ pub fn result_block(operation: &Operation, function: &str, inputs: &[Layout]) ->
     }
 }
 
-/// Rows and columns of a result, where those of the inputs that it has them from are known.
+/// Rows and columns of a result, if the shapes of the inputs that decide them are known.
 pub fn result_shape(operation: &Operation, of_input: impl Fn(usize) -> Option<[usize; 2]>) -> Option<[usize; 2]> {
     match operation {
         Operation::Add => of_input(0).or(of_input(1)),
@@ -48,8 +48,8 @@ pub fn result_shape(operation: &Operation, of_input: impl Fn(usize) -> Option<[u
     }
 }
 
-/// The shapes of the inputs, said or found. Where one says that it ends within a block, so does the other along the axis that they
-/// share. An error if they do not go together.
+/// The shapes of the inputs, declared or inferred. If one declares an end within a block, so does the other along their shared
+/// axis. An error if they do not go together.
 pub fn agreed(operation: &Operation, function: &str, inputs: &[Layout], mut shapes: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>> {
     check(operation, function, inputs, &shapes)?;
     if let [a, b] = shapes.as_mut_slice() {
@@ -61,7 +61,7 @@ pub fn agreed(operation: &Operation, function: &str, inputs: &[Layout], mut shap
     Ok(shapes)
 }
 
-/// Axes of the first input and of the second one, which are of one size.
+/// Axes of the first and the second input that have the same size.
 fn shared_axes(operation: &Operation) -> &'static [(usize, usize)] {
     match operation {
         Operation::Add => &[(0, 0), (1, 1)],
@@ -75,7 +75,7 @@ fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &[[us
     let is_same = |axis_of_a: usize, axis_of_b: usize| {
         let (one, other) = (of_a[axis_of_a], of_b[axis_of_b]);
         let block = a.block[axis_of_a];
-        // What is found are whole blocks; what is said may end within one.
+        // An inferred size is a number of whole blocks; a declared one may end within a block.
         one == other || (a.shape.is_none() && one == padded(other, block)) || (b.shape.is_none() && other == padded(one, block))
     };
     if shared_axes(operation).iter().all(|(axis_of_a, axis_of_b)| is_same(*axis_of_a, *axis_of_b)) {
@@ -91,6 +91,6 @@ fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &[[us
         format!("\"{}\" is {shape} in blocks of {}", layout.name, layout.block_text())
     };
     let hint = "a matrix that does not say its shape ends with its last block: store that one even if it is all zeros";
-    let what = format!("{function}: {} and {}, and {needed}", is(a, of_a), is(b, of_b));
-    Err(refused(what, (a.shape.is_none() || b.shape.is_none()).then_some(hint)))
+    let message = format!("{function}: {} and {}, and {needed}", is(a, of_a), is(b, of_b));
+    Err(refused(message, (a.shape.is_none() || b.shape.is_none()).then_some(hint)))
 }

@@ -1,4 +1,4 @@
-//! From the plans of the inputs to the stream of the result.
+//! Turns the plans of the inputs into the stream of the result.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::threads::{StopFlag, in_background};
 
 pub type Batches = BoxStream<'static, Result<RecordBatch>>;
 
-/// Reads the inputs; the result is then made batch by batch, each when it is asked for.
+/// Reads the inputs; the result is then made batch by batch on demand.
 pub async fn batches(
     kernel: Arc<Kernel>,
     plans: Vec<Arc<dyn ExecutionPlan>>,
@@ -92,7 +92,7 @@ async fn start<T: Element>(
     })
 }
 
-/// What `next` makes of `run` until it has no more, each when it is asked for.
+/// The results of `next` on `run` until it has no more, each made on demand.
 fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &StopFlag) -> Result<Option<RecordBatch>>) -> Batches {
     let made = futures::stream::try_unfold(run, move |mut run| {
         let timer = time.clone();
@@ -104,7 +104,7 @@ fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &S
     made.boxed()
 }
 
-/// The inputs, whose blocks have nothing beyond the matrices, and rows and columns of the result. A product by SQL has no such.
+/// The inputs, checked to have nothing outside of the matrices, and the shape of the result. A product by SQL has no shape.
 fn inputs_of<T: Element>(
     kernel: &Kernel,
     read: &[Vec<RecordBatch>],
@@ -163,7 +163,7 @@ fn plan<T: Element>(kernel: &Kernel, inputs: Arc<Inputs<T>>, memory: &MemoryRese
     })
 }
 
-/// The blocks of the plan, without what they are made of where that takes memory.
+/// The blocks of the plan, without their sources if those take memory.
 fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Each<PendingBlock>> {
     let inputs = Arc::clone(inputs);
     match kernel.operation {

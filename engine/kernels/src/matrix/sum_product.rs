@@ -1,7 +1,7 @@
 //! `sum_product(a, b)`: the sum over rows of the matrix products a·b.
 //!
-//! A row with a NULL in the place of a matrix is left out, as by any aggregate, and without rows the sum is NULL. A matrix with an
-//! element that is NULL is an error.
+//! A row with a NULL instead of a matrix is left out, as by any aggregate, and without rows the sum is NULL. A matrix with a
+//! NULL element is an error.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, PrimitiveArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
@@ -43,7 +43,7 @@ impl AggregateUDFImpl for SumProduct {
         &self.signature
     }
 
-    /// What it does not take is refused where its fields are known, in words of ours.
+    /// Types that it does not take are refused later, when their fields are known, with a better message.
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         Ok(arguments.to_vec())
     }
@@ -82,7 +82,7 @@ impl AggregateUDFImpl for SumProduct {
     }
 }
 
-/// Of matrices of rows×inner and inner×columns.
+/// Matrices of rows×inner and inner×columns.
 #[derive(Debug, Clone)]
 struct Sizes {
     element: DataType,
@@ -109,8 +109,8 @@ impl Sizes {
             _ => false,
         };
         if let Some(other) = arguments.iter().find(|argument| !is_block(argument)) {
-            let what = format!("it takes matrices of DOUBLE or REAL, and was given {}", column_type_name(other));
-            return Err(refused(NAME, what, HINT));
+            let message = format!("it takes matrices of DOUBLE or REAL, and was given {}", column_type_name(other));
+            return Err(refused(NAME, message, HINT));
         }
         let shape = |field: &Field| match shape_of(field).as_deref() {
             Some([rows, columns]) => Ok([*rows, *columns]),
@@ -123,12 +123,12 @@ impl Sizes {
         };
         let (of_a, of_b) = (shape(a)?, shape(b)?);
         if of_a[1] != of_b[0] {
-            let what = format!("matrices of {} and of {} cannot be multiplied", shape_text(&of_a), shape_text(&of_b));
-            return Err(refused(NAME, what, "the first ones need as many columns as the second ones have rows"));
+            let message = format!("matrices of {} and of {} cannot be multiplied", shape_text(&of_a), shape_text(&of_b));
+            return Err(refused(NAME, message, "the first ones need as many columns as the second ones have rows"));
         }
         if element(a) != element(b) {
-            let what = format!("one side is of {} and the other of {}", declared_name(&element(a)), declared_name(&element(b)));
-            return Err(refused(NAME, what, "CAST one of them, so that both are DOUBLE or both are REAL"));
+            let message = format!("one side is of {} and the other of {}", declared_name(&element(a)), declared_name(&element(b)));
+            return Err(refused(NAME, message, "CAST one of them, so that both are DOUBLE or both are REAL"));
         }
         Ok(Sizes { element: element(a), rows: of_a[0], inner: of_a[1], columns: of_b[1] })
     }
@@ -138,14 +138,14 @@ impl Sizes {
     }
 }
 
-/// The sum of each group; None before its first row.
+/// The sum of each group; `None` before its first row.
 #[derive(Debug)]
 struct Sums<T> {
     sizes: Sizes,
     groups: Vec<Option<Vec<T>>>,
 }
 
-/// Of one type of elements.
+/// The rows of one element type.
 trait Rows: Element {
     fn of<'a>(vectors: Vectors<'a>) -> Option<VectorsOf<'a, Self>>;
 }
@@ -211,7 +211,7 @@ impl<T: Rows> Sums<T> {
         Ok(())
     }
 
-    /// As a column.
+    /// The sums as a column.
     fn column(&self, groups: Vec<Option<Vec<T>>>) -> Result<ArrayRef> {
         let width = self.sizes.width();
         let nulls: NullBuffer = groups.iter().map(Option::is_some).collect::<Vec<bool>>().into();
@@ -268,7 +268,7 @@ impl<T: Rows> GroupsAccumulator for Sums<T> {
     }
 }
 
-/// Without GROUP BY.
+/// The accumulator without GROUP BY.
 #[derive(Debug)]
 struct OfOneGroup<T>(Sums<T>);
 

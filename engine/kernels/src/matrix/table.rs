@@ -22,11 +22,11 @@ use crate::table_argument::{NamedTable, TablesOf, table_named};
 use common::messages::{constant_hint, counted, described};
 use semantics::functions::scalar_nearest;
 
-/// A function under its name in SQL, with what it takes.
+/// A function with its name in SQL and its operation.
 #[derive(Debug)]
 pub struct MatrixFunction(Operation, TablesOf);
 
-/// The number of `Scale` stands for the one that the call says.
+/// The number in `Scale` is a placeholder for the one of the call.
 pub const OPERATIONS: [Operation; 6] =
     [Operation::Add, Operation::Multiply, Operation::Transpose, Operation::Scale(1.0), Operation::Vector, Operation::Norm];
 
@@ -35,7 +35,7 @@ pub fn functions(tables: TablesOf) -> Vec<(&'static str, Arc<dyn TableFunctionIm
 }
 
 impl MatrixFunction {
-    /// How it is called.
+    /// An example of a call.
     fn usage(&self) -> &'static str {
         match self.0 {
             Operation::Add => "matrix_add('a', 'b')",
@@ -61,8 +61,8 @@ impl TableFunctionImpl for MatrixFunction {
         let expected = self.tables() + usize::from(matches!(self.0, Operation::Scale(_)));
         let found = args.exprs().len();
         if found != expected {
-            let what = format!("it takes {}, and was given {found}", counted(expected, "argument"));
-            return Err(refused(function, what, &format!("write {}, where a table is named by a text", self.usage())));
+            let message = format!("it takes {}, and was given {found}", counted(expected, "argument"));
+            return Err(refused(function, message, &format!("write {}, where a table is named by a text", self.usage())));
         }
         let operation = match self.0 {
             Operation::Scale(_) => Operation::Scale(number(&args.exprs()[1], self.usage())?),
@@ -90,15 +90,15 @@ fn number(argument: &Expr, usage: &str) -> Result<f64> {
     {
         return Ok(number);
     }
-    let what = format!("it takes a number as its argument 2, and was given {}", described(argument));
+    let message = format!("it takes a number as its argument 2, and was given {}", described(argument));
     let hint = match argument {
         Expr::Literal(..) | Expr::Column(_) => format!("write {usage}"),
         other => constant_hint(other).to_string(),
     };
-    Err(refused(function, what, &hint))
+    Err(refused(function, message, &hint))
 }
 
-/// What a kernel makes of its tables.
+/// A table function applied to its tables.
 #[derive(Debug)]
 struct MatrixTable {
     operation: Operation,
@@ -106,7 +106,7 @@ struct MatrixTable {
     inputs: Vec<Layout>,
     block: [usize; 2],
     schema: SchemaRef,
-    /// Of the schema; norms have none.
+    /// The columns of the schema; norms have none.
     columns: Vec<Column>,
 }
 
@@ -130,7 +130,7 @@ impl MatrixTable {
         Ok(MatrixTable { operation, tables, inputs, block, schema: Arc::new(Schema::new(fields)), columns })
     }
 
-    /// The scan of an input, and where its columns come.
+    /// The scan of an input, and the indices of its columns.
     async fn input(&self, number: usize, state: &dyn Session) -> Result<(Arc<dyn ExecutionPlan>, ColumnIndices)> {
         let wanted = if self.inputs[number].is_vector { &[I, BLOCK][..] } else { &[I, J, BLOCK][..] };
         let table = &self.tables[number];

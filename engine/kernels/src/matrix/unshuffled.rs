@@ -1,4 +1,4 @@
-//! Blocks of a result stay the few that are made at once.
+//! Keeps the memory of a result at the few blocks that are made at once.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 
 use super::in_place::chosen;
 
-/// Takes out what deals the rows of a kernel to several partitions: it gathers as many of them as a batch may have first, and rows
-/// are blocks here, so that was the whole result. Nothing asks for rows that are dealt out in turn; the kernel has threads of its own.
+/// Removes operators that distribute the rows of a kernel to several partitions: they first gather as many rows as a batch may have, and
+/// rows are blocks here, so that was the whole result. No operator requires a round-robin distribution; the kernel has its own threads.
 #[derive(Debug, Default)]
 pub struct UnshuffledBlocks;
 

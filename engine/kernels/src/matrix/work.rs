@@ -1,4 +1,4 @@
-//! What the blocks of a result are made of, in the order in which they go out.
+//! The sources of the blocks of a result, in the order of the output.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ pub enum BlockSources {
     Sum(Option<usize>, Option<usize>),
     Scaled(usize),
     Transposed(usize),
-    /// The sum of the products of these.
+    /// The sum of the products of these blocks.
     Products(Pairs),
     /// The same, with the columns of a vector.
     VectorProducts(Pairs),
-    /// Nothing but NULLs met.
+    /// All matching rows have NULLs.
     Null,
 }
 
 impl BlockSources {
-    /// How many blocks are multiplied with each other.
+    /// The number of block pairs that are multiplied.
     pub fn pairs(&self) -> usize {
         match self {
             BlockSources::Products(pairs) | BlockSources::VectorProducts(pairs) => pairs.len(),
@@ -48,7 +48,7 @@ impl PlannedBlock {
     }
 }
 
-/// A block of the result before it is known what it is made of: what its row has beside it.
+/// A block of the result before its sources are known: the values of its other columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingBlock {
     pub i: Key,
@@ -62,12 +62,12 @@ pub struct Inputs<T: Element> {
     pub b: Option<Blocks<T>>,
 }
 
-/// The next one; None at the end. It ends soon when the stop is set.
+/// The next one; `None` at the end. It ends soon when the stop flag is set.
 pub type Each<R> = Box<dyn FnMut(&StopFlag) -> Result<Option<R>> + Send>;
 /// The blocks of a result.
 pub type Plan = Each<PlannedBlock>;
 
-/// Blocks of both, and those that one of them lacks.
+/// The blocks of both inputs, including those that one of them lacks.
 pub fn sums<T: Element>(inputs: Arc<Inputs<T>>) -> Plan {
     let (mut a, mut b) = (0, 0);
     Box::new(move |_| {
@@ -99,7 +99,7 @@ pub fn transposed<T: Element>(inputs: Arc<Inputs<T>>, memory: MemoryReservation)
     order.sort_by_key(|at| (list[*at as usize].j, list[*at as usize].i));
     let mut order = order.into_iter();
     Ok(Box::new(move |_| {
-        // Taken for as long as the order is.
+        // The memory is reserved as long as the order lives.
         let _ = &memory;
         let planned = |at: usize| {
             let block = inputs.a.list()[at];

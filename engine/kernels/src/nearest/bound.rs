@@ -1,11 +1,11 @@
-//! How far the k-th nearest row is, of those that were seen.
+//! The distance of the k-th nearest row seen so far.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::rule::Ties;
 
-/// A distance in the order of a sort with NULLs last; NaN is after all numbers.
+/// A distance in the order of a sort with NULLs last; NaN comes after all numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct OrderedDistance(pub Option<f64>);
 
@@ -50,12 +50,12 @@ impl DistanceBound {
         self.smallest.capacity() * size_of::<OrderedDistance>()
     }
 
-    /// The k-th; None before there are k.
+    /// The k-th distance; `None` before there are k.
     pub fn last(&self) -> Option<OrderedDistance> {
         (self.smallest.len() == self.k).then(|| self.smallest.peek().copied()).flatten()
     }
 
-    /// Whether a row that comes now can be among the first.
+    /// Whether a later row with this distance can be among the first.
     pub fn admits(&self, far: OrderedDistance) -> bool {
         self.last().is_none_or(|last| match self.ties {
             Ties::First => far < last,
@@ -63,12 +63,12 @@ impl DistanceBound {
         })
     }
 
-    /// Whether a row that came before still can be. One that is as far as the last may be the last.
+    /// Whether an earlier row with this distance still can be. A row with the same distance as the last may be the last.
     pub fn keeps(&self, far: OrderedDistance) -> bool {
         self.last().is_none_or(|last| far <= last)
     }
 
-    /// Whether the row is one of those that can be among the first.
+    /// Adds a distance; whether its row can be among the first.
     pub fn take(&mut self, far: OrderedDistance) -> bool {
         if !self.admits(far) {
             return false;

@@ -1,5 +1,5 @@
-//! Distances that are given up as soon as they are too far. They only tell which rows are left out for sure; of all others the
-//! function that people wrote says how far they are, so that rounding decides nothing.
+//! Distances that are abandoned as soon as they are too far. They only decide which rows are certainly left out; for all others the
+//! original function computes the distance, so that rounding decides nothing.
 
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::Result;
@@ -7,17 +7,17 @@ use datafusion::common::Result;
 use crate::numeric::vectors::l2_squared_within;
 use common::tensors::Vectors;
 
-/// What rows are held against.
+/// The constant that rows are compared with.
 pub struct EarlyAbandon {
     wide: Vec<f64>,
     narrow: Vec<f32>,
-    /// The distance between the two.
+    /// The distance between the two vectors.
     off: f64,
     function: &'static str,
 }
 
 impl EarlyAbandon {
-    /// `constant` is one vector, in an array of one row. None where all distances to it are NULL.
+    /// `constant` is one vector, in an array of one row. `None` if all distances to it are NULL.
     pub fn new(constant: &ArrayRef, function: &'static str) -> Result<Option<EarlyAbandon>> {
         if constant.is_empty() || constant.data_type().is_null() {
             return Ok(None);
@@ -33,12 +33,12 @@ impl EarlyAbandon {
         }))
     }
 
-    /// Numbers of the vector.
+    /// The numbers of the vector.
     pub fn width(&self) -> usize {
         self.wide.len()
     }
 
-    /// The rows that may be no farther than `limit`: all that cannot be told for sure are among them, and those of another length.
+    /// The rows that may not be farther than `limit`: all uncertain rows are among them, and rows of another length.
     /// Rows without a distance are not.
     pub fn near(&self, vectors: &ArrayRef, limit: f64) -> Result<Vec<u32>> {
         if limit.is_nan() {
@@ -53,7 +53,7 @@ impl EarlyAbandon {
                 near.extend((0..rows.len()).filter(|row| is_near(*row).unwrap_or(false)).map(|row| row as u32));
             }
             Vectors::F32(rows) => {
-                // No row is nearer to the one vector than that to the other without the way between them.
+                // By the triangle inequality, a row within `limit` of one vector is within `limit + off` of the other.
                 let limit = self.squared_limit(limit + self.off);
                 let is_near = |row| {
                     rows.row(row).map(|row: &[f32]| row.len() != self.width() || l2_squared_within(row, &self.narrow, limit).is_some())
@@ -64,9 +64,9 @@ impl EarlyAbandon {
         Ok(near)
     }
 
-    /// The square of the limit, and above it all that rounding can make of it: of a sum of n squares, of REAL too in DOUBLE, each term
+    /// The square of the limit, plus all that rounding can add: in a sum of n squares, in DOUBLE for REAL too, each term
     /// is off by some units in its last place and the sum by n, here and in the function. Squares that are too small for a number
-    /// are 0; where they are too large, the limit is infinite.
+    /// are 0; if they are too large, the limit is infinite.
     fn squared_limit(&self, limit: f64) -> f64 {
         let numbers = (self.width() + 4) as f64;
         limit * limit * (1.0 + 4.0 * numbers * f64::EPSILON) + numbers * f64::MIN_POSITIVE
@@ -117,7 +117,7 @@ mod tests {
         let early_abandon = EarlyAbandon::new(&wide(vec![Some(vec![Some(-1e200)])]), "f").unwrap().unwrap();
         for limit in [1e200, f64::NAN, f64::INFINITY] {
             assert_eq!(near(&early_abandon, wide(vec![Some(vec![Some(1e200)])]), limit), [0]);
-            // As REAL the vector is infinite.
+            // The vector is infinite as REAL.
             let narrow = ListArray::from_iter_primitive::<Float32Type, _, _>(vec![Some(vec![Some(1e30_f32)])]);
             assert_eq!(near(&early_abandon, Arc::new(narrow), limit), [0]);
         }

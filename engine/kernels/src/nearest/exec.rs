@@ -1,4 +1,4 @@
-//! The operator: of each partition, the rows that can be among the k nearest.
+//! The operator: for each partition, the rows that can be among the k nearest.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,7 +26,7 @@ use super::top_k::TopK;
 use common::report::ReportCollector;
 use semantics::cancel::yield_now;
 
-/// How long the stream works before it lets others run.
+/// The stream yields to other tasks after working this long.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -129,7 +129,7 @@ struct NearestStream {
     schema: SchemaRef,
     top_k: TopK,
     state: StreamState,
-    /// What goes out before anything else happens.
+    /// These batches go out before anything else happens.
     ready: VecDeque<RecordBatch>,
     batch_rows: usize,
     metrics: BaselineMetrics,
@@ -138,13 +138,13 @@ struct NearestStream {
 
 enum StreamState {
     Reading,
-    /// A batch, of which so many rows were looked at.
+    /// A batch of which so many rows were processed.
     Looking(RecordBatch, usize),
     Ended,
 }
 
 impl NearestStream {
-    /// The next batch of the input; at its end, the result is ready.
+    /// Reads the next batch of the input; at its end, the result is ready.
     fn read(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.state = match ready!(self.input.poll_next_unpin(context)).transpose()? {
             Some(batch) => StreamState::Looking(batch, 0),
@@ -157,7 +157,7 @@ impl NearestStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Some rows of what is ready.
+    /// Returns some rows of a ready batch.
     fn give(&mut self, batch: RecordBatch) -> RecordBatch {
         let rows = batch.num_rows().min(self.batch_rows);
         match batch.num_rows() - rows {

@@ -1,4 +1,4 @@
-//! Finds sorts by `l2_distance(column, constant)` of which only the first rows are asked for.
+//! Finds sorts by `l2_distance(column, constant)` with a limit.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use common::engine_settings::switches;
 use common::tensors::Vectors;
 
 const DISTANCE: &str = "l2_distance";
-/// Stands around functions whose results may be NaN: `semantics/src/functions/float.rs`.
+/// A wrapper around functions whose results may be NaN: `semantics/src/functions/float.rs`.
 const ONE_NAN: &str = "one_nan";
-/// With more, most rows are kept anyway.
+/// With a larger limit, most rows are kept anyway.
 const ROWS_MAX: usize = 100_000;
 
-/// Below a sort of which `k` rows are asked for, an operator that leaves out rows which cannot be among them. The sort stays, so
+/// Adds below a sort with limit `k` an operator that leaves out rows which cannot be among the first. The sort stays, so
 /// that results are the same.
 #[derive(Debug, Default)]
 pub struct NearestRows;
@@ -56,7 +56,7 @@ impl PhysicalOptimizerRule for NearestRows {
     }
 }
 
-/// The distance by which rows are ordered, over the columns of a plan.
+/// The distance by which rows are ordered, as an expression over the columns of a plan.
 #[derive(Debug, Clone)]
 pub struct Distance {
     pub expr: Arc<dyn PhysicalExpr>,
@@ -65,7 +65,7 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// None for expressions of other kinds.
+    /// `None` for other kinds of expressions.
     fn of(expr: &Arc<dyn PhysicalExpr>, plan: &Arc<dyn ExecutionPlan>) -> Option<Distance> {
         let call = |expr: &Arc<dyn PhysicalExpr>, name: &str| {
             let call = expr.downcast_ref::<ScalarFunctionExpr>().filter(|call| call.fun().name() == name)?;
@@ -87,12 +87,12 @@ impl Distance {
     }
 }
 
-/// Of rows that are as far as the last one that is asked for.
+/// Which rows to keep of those with the same distance as the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// Any will do.
+    /// Any of them.
     First,
-    /// Further keys choose among them.
+    /// All of them, because further sort keys choose.
     All,
 }
 
@@ -105,12 +105,12 @@ fn with_nearest(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Executio
     }
     let ties = if sort.expr().len() > 1 { Ties::All } else { Ties::First };
     let Some(input) = nearest_of(sort.input(), &first.expr, k, ties)? else { return Ok(None) };
-    // A new one: the old one tells the scan how far its last row is, so that the scan would compute all distances too.
+    // It is a new sort: the old one pushes its dynamic filter into the scan, so the scan would compute all distances too.
     let new = SortExec::new(sort.expr().clone(), input).with_preserve_partitioning(sort.preserve_partitioning());
     Ok(Some(Arc::new(new.with_fetch(Some(k)))))
 }
 
-/// The plan with the operator in it, as low as `expr` has a meaning: what stands above has less to do then.
+/// The plan with the operator in it, as low as `expr` is defined: the operators above it have less to do then.
 fn nearest_of(plan: &Arc<dyn ExecutionPlan>, expr: &Arc<dyn PhysicalExpr>, k: usize, ties: Ties) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if plan.is::<NearestExec>() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The rows of one partition that can be among the first: a batch goes in, those that may be near enough stay.
+//! The candidate rows of one partition: a batch goes in, and rows that may be near enough stay.
 
 use std::sync::Arc;
 
@@ -18,35 +18,35 @@ use super::views::compacted;
 use common::memory::LiveMemory;
 use common::report::ReportCollector;
 
-/// Numbers that are looked at before the bound is told what was found, and rows.
+/// So many numbers or rows are processed before the bound is updated.
 const SLICE_NUMBERS: usize = 1 << 16;
 const SLICE_ROWS: usize = 1_024;
-/// Held rows are looked through again when there are so many more than asked for.
+/// Candidates are pruned when there are so many more than the limit.
 const SPARE_ROWS: usize = 1_024;
-/// Held rows are put together in parts of so many rows or bytes, one after the other: memory is twice needed for one part alone.
+/// Candidates are concatenated in parts of so many rows or bytes, one after the other: only one part at a time needs twice the memory.
 const PART_ROWS: usize = 8_192;
 const PART_BYTES: usize = 4 << 20;
 
 pub struct TopK {
     schema: SchemaRef,
     column: usize,
-    /// The distance over the one column.
+    /// The distance as an expression over the one column.
     distance: Arc<dyn PhysicalExpr>,
     of_column: SchemaRef,
     constant: Arc<dyn PhysicalExpr>,
-    /// None before the first row: a constant that cannot be computed is no error where nothing is as far from it.
+    /// `None` before the first row: a constant that cannot be computed is no error if no row is compared with it.
     early_abandon: Option<Option<EarlyAbandon>>,
     bound: DistanceBound,
     parts: Vec<CandidateRows>,
     held_rows: usize,
-    /// When that many are held, those are dropped that have become too far; as many that are left are handed on.
+    /// At this number of candidates, those that have become too far are dropped; if as many are left, they are passed on.
     full_rows: usize,
-    /// Of the parts.
+    /// The memory of the parts.
     held: LiveMemory,
     reservation: MemoryReservation,
     of_bound: MemoryReservation,
     collector: Arc<ReportCollector>,
-    /// Rows whose distance was given up.
+    /// The number of rows whose distance was abandoned.
     pub abandoned: usize,
 }
 
@@ -87,7 +87,7 @@ impl TopK {
         })
     }
 
-    /// How many rows of a batch are looked at in one step of some milliseconds at most.
+    /// The number of rows of a batch that are processed in one step of a few milliseconds at most.
     pub fn slice_rows(&mut self) -> Result<usize> {
         let width = self.early_abandon()?.map_or(1, EarlyAbandon::width);
         Ok((SLICE_NUMBERS / width.max(1)).clamp(1, SLICE_ROWS))
@@ -102,7 +102,7 @@ impl TopK {
         Ok(self.early_abandon.as_ref().and_then(Option::as_ref))
     }
 
-    /// Looks at the next rows.
+    /// Processes the next rows.
     pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
         let vectors = rows.column(self.column);
         let candidates = self.candidates(vectors)?;
@@ -127,7 +127,7 @@ impl TopK {
         self.hold(take_record_batch(rows, &UInt32Array::from(places))?, far)
     }
 
-    /// Those of the rows that may be among the first, by a glance.
+    /// The rows that may be among the first, by the early check.
     fn candidates(&mut self, vectors: &ArrayRef) -> Result<UInt32Array> {
         let all = || UInt32Array::from_iter_values(0..vectors.len() as u32);
         let last = self.bound.last();
@@ -161,7 +161,7 @@ impl TopK {
         self.held.take(rows) + size_of_val(far)
     }
 
-    /// Rows to hand on before the end, where many are as far as the last: the sort above needs few of them and this holds none.
+    /// Rows to pass on before the end, if many are as far as the last: the sort above keeps few of them, and this keeps none.
     pub fn surplus(&mut self) -> Vec<RecordBatch> {
         if self.held_rows < self.full_rows {
             return Vec::new();
@@ -170,13 +170,13 @@ impl TopK {
         self.parts.drain(..).map(|part| part.rows).collect()
     }
 
-    /// All rows that can be among the first, in the order in which they came.
+    /// All candidates, in the order in which they came.
     pub fn finish(&mut self) -> Result<Vec<RecordBatch>> {
         self.drop_far()?;
         Ok(self.parts.drain(..).map(|part| part.rows).collect())
     }
 
-    /// All that was held was handed on.
+    /// All candidates were passed on.
     pub fn handed_on(&mut self) {
         self.held.forget();
         self.reservation.free();
@@ -205,14 +205,14 @@ impl TopK {
         Ok(())
     }
 
-    /// Those of the rows that still can be among the first; None where there are none.
+    /// The rows that can still be among the first; `None` if there are none.
     fn joined(&mut self, mut parts: Vec<CandidateRows>, bytes: usize) -> Result<Option<CandidateRows>> {
         if let [part] = parts.as_slice()
             && part.far.iter().all(|far| self.bound.keeps(*far))
         {
             return Ok(parts.pop());
         }
-        // What is filtered, and what is put together of it.
+        // The filtered rows, and their concatenation.
         self.reservation.try_grow(2 * bytes)?;
         let (mut filtered, mut all_far) = (Vec::with_capacity(parts.len()), Vec::new());
         for CandidateRows { rows, far, .. } in &parts {
@@ -222,7 +222,7 @@ impl TopK {
         }
         let rows = compacted(&concat_batches(&self.schema, &filtered)?, &self.held)?;
         drop((parts, filtered));
-        // It takes no more than what it was made of, which is counted until all parts are.
+        // It takes no more than its sources, which are counted until all parts are done.
         self.reservation.shrink(2 * bytes);
         Ok((rows.num_rows() > 0).then_some(CandidateRows { rows, far: all_far, bytes: 0 }))
     }

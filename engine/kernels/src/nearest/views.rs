@@ -1,4 +1,4 @@
-//! Columns of views share the buffers of the batch that their rows were taken of: a few rows would keep all of its texts.
+//! Columns of views share the buffers of the batch that their rows come from: a few rows would keep all of its texts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::common::Result;
 
 use common::memory::LiveMemory;
 
-/// The same rows with the texts that they have and no others. What lies in a mapped segment takes no memory, and stays there.
+/// The same rows with their own texts and no others. Texts in a mapped segment take no memory, and stay there.
 pub fn compacted(rows: &RecordBatch, held: &LiveMemory) -> Result<RecordBatch> {
     let columns = rows.columns().iter().map(|column| match column.data_type() {
         DataType::Utf8View => own(column, column.as_string_view(), held),

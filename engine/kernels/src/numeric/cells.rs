@@ -1,7 +1,7 @@
-//! A head start for finding the bin of a number: a table over ranges of numbers, most of them with one edge or none inside.
+//! A shortcut to the bin of a number: a table over ranges of numbers, most of them with at most one edge inside.
 //!
-//! A scale gives each number a cell and never a smaller one to a larger number. All edges in cells before that of `x` are
-//! then at most `x`, all in cells after it above; only those in the same cell must be compared.
+//! A scale maps each number to a cell, and larger numbers never to smaller cells. All edges in cells before that of `x` are
+//! then at most `x`, and all in cells after it are above; only edges in the same cell must be compared.
 
 /// Values that are looked up together: their cells are computed with vector instructions.
 pub const GROUP: usize = 64;
@@ -11,7 +11,7 @@ pub trait Scale: Copy {
     /// A key that no number reaches.
     const NEVER: Self::Key;
     fn key(x: f64) -> Self::Key;
-    /// The key that all numbers from `edge` on reach, and no others.
+    /// The key that `edge` and all larger numbers reach, and no others.
     fn key_from(edge: f64) -> Self::Key;
     /// The key that all numbers above `edge` reach, and no others.
     fn key_above(edge: f64) -> Self::Key;
@@ -21,7 +21,7 @@ pub trait Scale: Copy {
     fn cells(&self) -> usize;
 }
 
-/// Cells by the highest bits of a number: so many for each power of two.
+/// Cells by the highest bits of a number: a fixed number for each power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Powers {
     shift: u32,
@@ -30,7 +30,7 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// With `1 << bits` cells for each power of two, from below `low` to above `high`. None if they are more than `most`.
+    /// `1 << bits` cells for each power of two, from below `low` to above `high`. `None` if they are more than `most`.
     pub fn new(low: f64, high: f64, bits: u32, most: usize) -> Option<Powers> {
         let shift = 20_u32.checked_sub(bits)?;
         let at = |edge: f64| (Self::key_from(edge) >> 32) as i32 >> shift;
@@ -75,7 +75,7 @@ impl Scale for Powers {
     }
 }
 
-/// Cells of one width.
+/// Cells of equal width.
 #[derive(Clone, Copy, Debug)]
 pub struct EvenCells {
     low: f64,
@@ -84,8 +84,8 @@ pub struct EvenCells {
 }
 
 impl EvenCells {
-    /// `cells` of them from `low` to `high`, one for what is below and one for what is above. None if they are more than `most`, or their
-    /// width is no number.
+    /// `cells` cells from `low` to `high`, one below and one above. `None` if they are more than `most`, or their
+    /// width is not a number.
     pub fn new(low: f64, high: f64, cells: usize, most: usize) -> Option<EvenCells> {
         let per_cell = cells as f64 / (high - low);
         let is_sound = cells.checked_add(3)? <= most && per_cell.is_finite() && per_cell > 0.0;
@@ -112,10 +112,10 @@ impl Scale for EvenCells {
 
     #[inline(always)]
     fn cell(&self, x: f64) -> u32 {
-        /// From here on doubles are whole numbers, which stand in the lowest bits.
+        /// From this double on all are whole numbers, which are in the lowest bits.
         const WHOLE: f64 = (1_u64 << 52) as f64;
         let at = (x - self.low) * self.per_cell + 1.0;
-        // NaN goes to cell 0, where no comparison lets it into a bin.
+        // NaN goes to cell 0, where no comparison admits it to a bin.
         let at = if at > 0.0 { at } else { 0.0 };
         let at = if at < self.last { at } else { self.last };
         (at + WHOLE).to_bits() as u32
@@ -130,26 +130,26 @@ impl Scale for EvenCells {
     }
 }
 
-/// Two counters for each side of a key: additions to one and the same would wait for each other.
+/// Two counters for each side of a key: increments of a single one would wait for each other.
 const LANES: usize = 2;
-/// Of one cell, values below its key and those that reached it.
+/// For one cell, the values below its key and those that reached it.
 pub type Tally = [[u32; 2]; LANES];
 
-/// Ranks of numbers among keys: 0 below the first, else how many keys the number has reached.
+/// Ranks of numbers among keys: 0 below the first, else the number of keys that were reached.
 #[derive(Clone, Debug)]
 pub struct Table<S: Scale> {
     scale: S,
-    /// For each cell, how many keys are in cells before it.
+    /// For each cell, the number of keys in cells before it.
     before: Vec<u32>,
-    /// From 1; after the last one come keys that no number reaches.
+    /// From index 1; the last keys are ones that no number reaches.
     keys: Vec<S::Key>,
     /// A cell has fewer than `1 << steps` keys.
     steps: u32,
-    /// For each cell the first key in it or after it, if no cell has more than one. As many as one of the `SIZES`.
+    /// For each cell the first key in it or after it, if no cell has more than one. Its length is one of the `SIZES`.
     next: Vec<S::Key>,
 }
 
-/// What a table of this scale would cost, less is better: comparisons for each value, then the number of cells.
+/// The cost of a table of this scale, less is better: comparisons for each value, then the number of cells.
 pub fn cost<S: Scale>(scale: &S, edges: &[f64]) -> (u32, usize) {
     let cell = |edge: &f64| scale.cell_of_key(S::key_from(*edge));
     let (mut most, mut here) = (1_u32, 1_u32);
@@ -160,11 +160,11 @@ pub fn cost<S: Scale>(scale: &S, edges: &[f64]) -> (u32, usize) {
     (u32::BITS - most.leading_zeros(), scale.cells())
 }
 
-/// Sizes known when this is compiled, powers of two, need no checks of bounds.
+/// Powers of two that are known at compile time need no bounds checks.
 const SIZES: [usize; 3] = [512, 4096, 32768];
 
 impl<S: Scale> Table<S> {
-    /// For edges that strictly increase; the last one is reached only by what is above it.
+    /// For strictly increasing edges; only larger numbers reach the last one.
     pub fn new(scale: S, edges: &[f64]) -> Table<S> {
         let last = edges.len().saturating_sub(1);
         let key = |(at, edge): (usize, &f64)| if at == last { S::key_above(*edge) } else { S::key_from(*edge) };
@@ -193,13 +193,13 @@ impl<S: Scale> Table<S> {
         let key = S::key(x);
         let mut rank = self.before[self.scale.cell(x) as usize] as usize;
         for step in (0..self.steps).rev() {
-            // No branch: whether a number has reached an edge cannot be predicted.
+            // There is no branch, because whether a number has reached an edge cannot be predicted.
             rank += usize::from(key >= self.keys[rank + (1 << step)]) << step;
         }
         rank
     }
 
-    /// As [`Table::rank`], of many in step: none waits for the one before it.
+    /// As [`Table::rank`], for many numbers at once: no lookup waits for the one before it.
     pub fn ranks(&self, values: &[f64; GROUP]) -> [u32; GROUP] {
         let keys = values.map(S::key);
         let mut ranks = values.map(|x| self.before[self.scale.cell(x) as usize]);
@@ -212,13 +212,13 @@ impl<S: Scale> Table<S> {
         ranks
     }
 
-    /// What [`Table::tally`] counts into; empty if this table cannot.
+    /// The counters for [`Table::tally`]; empty if this table cannot tally.
     pub fn tallies(&self) -> Vec<Tally> {
         vec![Tally::default(); self.next.len()]
     }
 
     /// Counts for each cell how many of `values` have reached its key and how many have not. The count of a bin is the sum of
-    /// some of these; two loads for each value are saved by summing later.
+    /// some of these; summing later saves two loads for each value.
     pub fn tally(&self, values: &[[f64; GROUP]], tallies: &mut [Tally]) {
         match tallies.len() {
             512 => self.tally_into::<512>(values, tallies),
@@ -247,7 +247,7 @@ impl<S: Scale> Table<S> {
         }
     }
 
-    /// Hands out rank and count of each tally, and sets them to zero.
+    /// Passes rank and count of each tally to `add`, and sets them to zero.
     pub fn settle(&self, tallies: &mut [Tally], mut add: impl FnMut(usize, u64)) {
         for (before, tally) in self.before.iter().zip(tallies) {
             for lane in std::mem::take(tally) {

@@ -1,57 +1,57 @@
-//! The nearest of some centroids, for many points.
+//! Finds the nearest of some centroids, for many points.
 //!
-//! Candidates are found by |c|² − 2·x·c, two points and twenty centroids at once in registers. Centroids that this leaves
-//! closer together than its rounding are compared by the sum of (x − c)², so the nearest is always the nearest by that,
+//! Candidates are found by |c|² − 2·x·c, two points and twenty centroids at once in registers. Centroids whose scores
+//! are closer together than the rounding are compared by the sum of (x − c)², so the result is always the nearest by that,
 //! however far the points are from the origin.
 
 use super::real::fused;
 use super::vectors::l2_squared;
 
-/// Points looked at together: they stay in the cache from the scores to the sums.
+/// Points are processed in tiles of this size: they stay in the cache from the scores to the sums.
 pub const TILE: usize = 8;
-/// How far ahead points are asked for, in numbers: 4 KiB. The processor by itself does not see through the pauses between
+/// Points are prefetched so many numbers ahead: 4 KiB. The hardware prefetcher loses track in the pauses between
 /// the passes over tiles.
 const AHEAD: usize = 512;
-/// Centroids whose scores fit into the registers, of two points, and what their number is a multiple of.
+/// The largest number of centroids whose scores fit into the registers, for two points; the number of centroids is padded to a multiple.
 const WIDTH_MAX: usize = 20;
 const WIDTH_UNIT: usize = 4;
 
-/// `k` centroids of `d` numbers, and the same laid out to be compared with points.
+/// `k` centroids of `d` numbers, and the same in a layout for comparisons with points.
 #[derive(Clone, Debug)]
 pub struct Centroids {
     values: Vec<f64>,
     k: usize,
     d: usize,
-    /// Centroids in each panel.
+    /// The number of centroids in each panel.
     width: usize,
     /// For each panel `d` rows of `width` numbers: −2·c.
     panels: Vec<f64>,
-    /// |c|² of each centroid; the largest of all numbers for those that only fill the last panel.
+    /// |c|² of each centroid; the largest double for those that only pad the last panel.
     squares: Vec<f64>,
     largest_square: f64,
-    /// Ones where the lowest bits of a score hold an index.
+    /// The bits of a score that hold an index, its lowest ones.
     index_bits: u64,
 }
 
-/// How many numbers `k` centroids of `d` hold at most; None: more than can be counted.
+/// An upper bound of the numbers of `k` centroids of `d`; `None`: it overflows.
 pub fn numbers_max(k: usize, d: usize) -> Option<usize> {
-    // Beside the values, panels of as many and of those that only fill them, and a square of each.
+    // Besides the values there are panels of as many, with their padding, and a square for each.
     let filled = filled_max(k);
     k.checked_mul(d)?.checked_add(filled.checked_mul(d.checked_add(1)?)?)
 }
 
-/// And the scores of a tile.
+/// The scores of a tile in addition.
 pub fn scores_max(k: usize) -> usize {
     filled_max(k).saturating_mul(TILE)
 }
 
-/// Places of panels: they are as many as there need to be, so each is filled but for less than a unit.
+/// The number of places in the panels: there are as few panels as possible, so the padding is less than one unit.
 fn filled_max(k: usize) -> usize {
     k.saturating_add(k.div_ceil(WIDTH_MAX).max(1).saturating_mul(WIDTH_UNIT))
 }
 
 impl Centroids {
-    /// `values` are `k·d` numbers, centroid by centroid.
+    /// `values` has `k·d` numbers, centroid by centroid.
     pub fn new(values: Vec<f64>, k: usize, d: usize) -> Centroids {
         if k.checked_mul(d) != Some(values.len()) {
             unreachable!("{} values of {k} centroids of {d}", values.len());
@@ -87,8 +87,8 @@ impl Centroids {
         &self.values[index * self.d..][..self.d]
     }
 
-    /// Writes for each of the points, `d` numbers one after the other, the index of the nearest centroid (the lowest of equally
-    /// near ones) and its squared distance. A point with NaN or infinity gets some index, and a distance that is not finite.
+    /// Writes for each of the points, `d` numbers each, the index of the nearest centroid (the lowest of equally
+    /// near ones) and its squared distance. A point with NaN or infinity gets any index, and a distance that is not finite.
     pub fn assign(&self, points: &[f64], nearest: &mut [u32], squared: &mut [f64]) {
         if self.k == 0 || self.d == 0 {
             nearest.fill(0);
@@ -102,12 +102,12 @@ impl Centroids {
         }
     }
 
-    /// Room for the scores of a tile.
+    /// Allocates the scores of a tile.
     pub fn scores(&self) -> Vec<f64> {
         vec![0.0; TILE * self.squares.len()]
     }
 
-    /// As [`Centroids::assign`], of at most [`TILE`] points; `scores` are those that [`Centroids::scores`] made room for.
+    /// As [`Centroids::assign`], for at most [`TILE`] points; `scores` comes from [`Centroids::scores`].
     pub fn assign_tile(&self, points: &[f64], nearest: &mut [u32], squared: &mut [f64], scores: &mut [f64]) {
         match self.width {
             4 => self.score::<4>(points, scores),
@@ -126,10 +126,10 @@ impl Centroids {
             *nearest = (least[0].to_bits() & self.index_bits) as u32;
             *squared = l2_squared(x, self.centroid((*nearest as usize).min(self.k - 1)));
         }
-        // More than what the rounding of two scores and two distances can be, as |x| is at most |x − c| + |c|.
+        // This exceeds the rounding of two scores and two distances, because |x| is at most |x − c| + |c|.
         let roundings = (8.0 * (self.d as f64 + 4.0) + 4.0 * self.index_bits as f64) * f64::EPSILON;
         for (at, [first, second]) in least.iter().enumerate().take(points.len() / self.d) {
-            // The smallest number is for squares so small that they have lost digits.
+            // The smallest number covers squares that are so small that they have lost digits.
             let limit = first + roundings * (squared[at] + 4.0 * self.largest_square) + f64::MIN_POSITIVE;
             let is_certain = *second > limit;
             if !is_certain {
@@ -159,7 +159,7 @@ impl Centroids {
         }
     }
 
-    /// By the distances themselves, of all whose scores do not exceed `limit`.
+    /// Compares the distances themselves, for all centroids whose scores do not exceed `limit`.
     #[cold]
     fn compare(&self, x: &[f64], scores: &[f64], limit: f64) -> (u32, f64) {
         let candidates = (0..self.k).filter(|index| scores[*index] <= limit || !limit.is_finite());
@@ -169,13 +169,13 @@ impl Centroids {
     }
 }
 
-/// For the points that come some time after these.
+/// Prefetches the points that come some time after these.
 #[inline(always)]
 fn ask_ahead(points: &[f64]) {
     #[cfg(target_arch = "x86_64")]
     for line in points.chunks(64 / size_of::<f64>()) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: asking for memory reads nothing, wherever the address leads, past the end too. Every x86-64 processor has the
+        // SAFETY: a prefetch reads nothing, wherever the address leads, past the end too. Every x86-64 processor has the
         // instruction. Held by `points_of_any_number_are_counted_once`.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().wrapping_add(AHEAD).cast()) };
     }
@@ -183,7 +183,7 @@ fn ask_ahead(points: &[f64]) {
     let _ = points;
 }
 
-/// Sums of several points stay in registers while `rows` go by.
+/// The sums of several points stay in registers while `rows` pass.
 #[inline(always)]
 fn scores_of<const POINTS: usize, const WIDTH: usize>(
     points: [&[f64]; POINTS],
@@ -202,7 +202,7 @@ fn scores_of<const POINTS: usize, const WIDTH: usize>(
     sums
 }
 
-/// The two smallest scores, with the index of each in its lowest bits. Without a branch: which one is smaller cannot be predicted.
+/// The two smallest scores, with their indices in the lowest bits. There is no branch, because which one is smaller cannot be predicted.
 #[inline(always)]
 fn two_least(scores: &[f64], index_bits: u64) -> [f64; 2] {
     let mut least = [[f64::INFINITY; 2]; WIDTH_UNIT];
@@ -217,7 +217,7 @@ fn two_least(scores: &[f64], index_bits: u64) -> [f64; 2] {
     least.into_iter().fold([f64::INFINITY; 2], |all, [first, second]| with_score(with_score(all, first), second))
 }
 
-/// NaN is left out.
+/// NaN is ignored.
 #[inline(always)]
 fn with_score([first, second]: [f64; 2], score: f64) -> [f64; 2] {
     let more = if score > first { score } else { first };
@@ -229,7 +229,7 @@ mod tests {
     use super::super::test_numbers::numbers;
     use super::*;
 
-    /// Of every point the centroid that a plain loop over distances finds first.
+    /// For every point the centroid that a plain loop over distances finds first.
     fn plainly(points: &[f64], centroids: &Centroids) -> Vec<(u32, f64)> {
         let distance = |x: &[f64], index: usize| l2_squared(x, &centroids.values[index * centroids.d..][..centroids.d]);
         let nearest = |x: &[f64]| {
@@ -268,8 +268,8 @@ mod tests {
     fn centroids_hold_no_more_than_is_said() {
         for (k, d) in [(0, 3), (1, 1), (3, 2), (20, 5), (21, 5), (39, 4), (41, 1), (61, 7), (999, 3)] {
             let centroids = Centroids::new(vec![0.5; k * d], k, d);
-            let held = centroids.values.len() + centroids.panels.len() + centroids.squares.len();
-            assert!(held <= numbers_max(k, d).unwrap(), "{k} of {d}: {held}");
+            let total = centroids.values.len() + centroids.panels.len() + centroids.squares.len();
+            assert!(total <= numbers_max(k, d).unwrap(), "{k} of {d}: {total}");
             assert!(centroids.scores().len() <= scores_max(k), "{k} of {d}");
         }
         assert_eq!(numbers_max(usize::MAX, 2), None);
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_nearest_is_that_of_a_plain_loop_to_the_bit() {
         for (n, d, k) in SHAPES {
-            // At the origin, far from it, and so far that scores say nothing.
+            // At the origin, far from it, and so far that scores are useless.
             for (away, scale) in [(0.0, 1.0), (1e3, 1.0), (1e9, 1.0), (0.0, 1e-158), (0.0, 1e-170), (0.0, 1e150)] {
                 let made = |count: usize, seed| numbers(count * d, seed).iter().map(|x| x * scale + away).collect::<Vec<_>>();
                 let (points, centroids) = (made(n, 1), Centroids::new(made(k, 2), k, d));
@@ -292,7 +292,7 @@ mod tests {
         let centroids = Centroids::new(vec![0.0, 2.0, 2.0, 4.0, 0.0], 5, 1);
         let found = assigned(&[1.0, 2.0, 3.0, -1.0, 9.0], &centroids);
         assert_eq!(found, [(0, 1.0), (1, 0.0), (1, 1.0), (0, 1.0), (3, 25.0)]);
-        // A grid, on which many distances are the same.
+        // A grid on which many distances are equal.
         let grid: Vec<f64> = (0..400).flat_map(|at| [f64::from(at % 20), f64::from(at / 20)]).collect();
         let centroids = Centroids::new((0..50).flat_map(|at| [f64::from(at % 5 * 4), f64::from(at / 5 * 2)]).collect(), 50, 2);
         assert_eq!(assigned(&grid, &centroids), plainly(&grid, &centroids));

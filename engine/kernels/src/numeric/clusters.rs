@@ -2,16 +2,16 @@
 
 use super::centroids::{Centroids, TILE};
 
-/// Points whose sums are kept apart before they are added to all: rounding grows with the length of a sum.
+/// The sums of so many points are kept separately before they are added to the total, because rounding grows with the length of a sum.
 const SUMMED: usize = 1024;
 
-/// What the points nearest to each centroid add up to.
+/// The sums over the points nearest to each centroid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// `d` numbers for each centroid.
     pub sums: Vec<f64>,
     pub sizes: Vec<u64>,
-    /// Of each centroid: the sum of the squared distances of its points.
+    /// For each centroid, the sum of the squared distances of its points.
     pub inertias: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ impl Step {
         Step { sums: vec![0.0; k * d], sizes: vec![0; k], inertias: vec![0.0; k] }
     }
 
-    /// Adds points, `d` numbers one after the other, in one pass over them. NaN or infinity in them is in some sum afterwards.
+    /// Adds points of `d` numbers each, in one pass. If they contain NaN or infinity, some sum shows it afterwards.
     pub fn add(&mut self, centroids: &Centroids, points: &[f64]) {
         let (k, d) = (centroids.k(), centroids.d());
         if k == 0 || d == 0 {
@@ -62,7 +62,7 @@ impl Step {
         self.inertias.iter_mut().zip(&other.inertias).for_each(|(inertia, more)| *inertia += more);
     }
 
-    /// The means of the points of each centroid. One that no point is nearest to stays where it is.
+    /// The means of the points of each centroid. A centroid without points does not move.
     pub fn moved(&self, from: &Centroids) -> Centroids {
         let mut values = from.values().to_vec();
         for (index, size) in self.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
@@ -112,7 +112,7 @@ mod tests {
             step.add(&centroids, part);
             parts.merge(&step);
         }
-        // Whole numbers: sums are exact.
+        // The numbers are integers, so sums are exact.
         assert_eq!(whole, parts);
     }
 

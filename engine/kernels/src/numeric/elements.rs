@@ -4,35 +4,35 @@ use std::ops::Range;
 
 use super::real::{Real, check_sizes};
 
-/// Side of a tile that fills whole lines of the cache in both matrices, and of one whose pages have a place in the TLB.
+/// The side of a tile that fills whole cache lines in both matrices, and of one whose pages fit into the TLB.
 const TILE: usize = 8;
 const TILES: usize = 128;
 
-/// What is more than this is not kept in the cache of a core on its way to memory.
+/// Results larger than this do not stay in the cache of a core.
 const CACHE_BYTES: usize = 4 << 20;
 
 /// How results are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stores {
-    /// Through the cache, for what is read again soon.
+    /// Through the cache, for results that are read again soon.
     Cached,
-    /// Past it, which saves reading what is overwritten.
+    /// Past the cache, which avoids reading what is overwritten.
     Streamed,
 }
 
 impl Stores {
-    /// For results that together are of this size.
+    /// The way to store results with this total size.
     pub fn of(size_bytes: usize) -> Stores {
         if size_bytes > CACHE_BYTES { Stores::Streamed } else { Stores::Cached }
     }
 }
 
-/// Writes `from`, of so many rows and columns, to `to` with rows as columns.
+/// Writes the transpose of `from`, which has so many rows and columns, to `to`.
 pub fn transpose<T: Real>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     transpose_columns(from, rows, columns, 0..columns, to);
 }
 
-/// Writes the columns `wanted` of `from`, of so many rows and columns, to `to` as rows.
+/// Writes the columns `wanted` of `from`, which has so many rows and columns, to `to` as rows.
 pub fn transpose_columns<T: Real>(from: &[T], rows: usize, columns: usize, wanted: Range<usize>, to: &mut [T]) {
     check_sizes(from, rows, columns);
     check_sizes(to, wanted.len(), rows);
@@ -68,7 +68,7 @@ fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2]
     }
 }
 
-/// Writes a + b to `to`; all are of one size.
+/// Writes a + b to `to`; all have the same size.
 pub fn add<T: Real>(a: &[T], b: &[T], to: &mut [T], stores: Stores) {
     check_sizes(a, 1, to.len());
     check_sizes(b, 1, to.len());
@@ -81,7 +81,7 @@ pub fn add<T: Real>(a: &[T], b: &[T], to: &mut [T], stores: Stores) {
     stored(to, stores, sums);
 }
 
-/// Writes s·a to `to`, of the same size.
+/// Writes s·a to `to`, which has the same size.
 pub fn scale<T: Real>(a: &[T], s: T, to: &mut [T], stores: Stores) {
     check_sizes(a, 1, to.len());
     let multiples = |at: usize, to: &mut [T]| {
@@ -92,7 +92,7 @@ pub fn scale<T: Real>(a: &[T], s: T, to: &mut [T], stores: Stores) {
     stored(to, stores, multiples);
 }
 
-/// `make` fills what begins at a place of `to`.
+/// `make` fills the elements from an offset of `to` on.
 #[inline(always)]
 fn stored<T: Real>(to: &mut [T], stores: Stores, make: impl Fn(usize, &mut [T])) {
     match stores {
@@ -101,7 +101,7 @@ fn stored<T: Real>(to: &mut [T], stores: Stores, make: impl Fn(usize, &mut [T]))
     }
 }
 
-/// A line of the cache.
+/// A cache line.
 #[repr(align(64))]
 struct Line<T, const N: usize>([T; N]);
 
@@ -133,7 +133,7 @@ fn lines_past_cache<T: Real, const N: usize>(to: &mut [T], make: impl Fn(usize, 
     }
 }
 
-/// Of a place that begins a line.
+/// `to` begins a cache line.
 #[inline(always)]
 fn store_line<T: Real, const N: usize>(line: &Line<T, N>, to: &mut [T; N]) {
     #[cfg(target_arch = "x86_64")]
@@ -141,7 +141,7 @@ fn store_line<T: Real, const N: usize>(line: &Line<T, N>, to: &mut [T; N]) {
         use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
         let (from, to) = (line.0.as_ptr().cast::<__m128i>(), to.as_mut_ptr().cast::<__m128i>());
         for part in 0..size_of::<[T; N]>() / size_of::<__m128i>() {
-            // SAFETY: both are 64 bytes at a multiple of 64, and `past_cache` ends with the fence that such stores ask for.
+            // SAFETY: both are 64 bytes at a multiple of 64, and `past_cache` ends with the fence that such stores need.
             // Held by `sums_past_the_cache_are_the_same`.
             unsafe { _mm_stream_si128(to.add(part), _mm_load_si128(from.add(part))) };
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn same_past_the_cache<T: Real + std::fmt::Debug>() {
-        // Every place in a line that a matrix may begin and end at.
+        // Every offset in a line at which a matrix may begin and end.
         for (start, n) in (0..17).flat_map(|start| [0, 1, 7, 8, 15, 16, 33, 100].map(|n| (start, n))) {
             let (a, b) = (numbers::<T>(n, 1), numbers::<T>(n, 2));
             let expected: Vec<T> = a.iter().zip(&b).map(|(a, b)| *a + *b).collect();

@@ -4,10 +4,10 @@ use super::cells::{EvenCells, GROUP, Powers, Scale, Table, Tally, cost};
 
 /// Tables up to this size are preferred to the fewest comparisons: they stay in the cache.
 const CELLS_WANTED: usize = 1 << 15;
-/// So many values at most are counted in 32 bits.
+/// At most so many values are counted in 32 bits.
 const TALLIED_MAX: usize = 1 << 30;
 
-/// Why edges make no bins.
+/// The reason why edges make no bins.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EdgesError {
     TooFew {
@@ -46,7 +46,7 @@ pub struct Bins {
     search: Search,
 }
 
-/// Edges that grow by a factor want cells of that kind; evenly spaced ones want even cells.
+/// Edges that grow by a factor want cells by powers of two; evenly spaced ones want even cells.
 #[derive(Clone, Debug)]
 enum Search {
     Powers(Table<Powers>),
@@ -77,7 +77,7 @@ impl Bins {
         &self.edges
     }
 
-    /// The bin of `x`. None for NaN and what is outside.
+    /// The bin of `x`. `None` for NaN and for values outside of all bins.
     pub fn find(&self, x: f64) -> Option<usize> {
         let rank = match &self.search {
             Search::Powers(table) => table.rank(x),
@@ -87,12 +87,12 @@ impl Bins {
     }
 }
 
-/// Counts of the bins so far, in the form in which adding is fastest.
+/// Counts of the bins so far, in the form that is fastest to increment.
 #[derive(Clone, Debug)]
 pub struct Counter {
     counts: Vec<u64>,
     tallies: Vec<Tally>,
-    /// Values in the tallies, which have 32 bits.
+    /// The number of values in the tallies, which have 32 bits.
     tallied: usize,
 }
 
@@ -105,7 +105,7 @@ impl Counter {
         Counter { counts: vec![0; bins.len()], tallies, tallied: 0 }
     }
 
-    /// Of the bins that this was made for.
+    /// `bins` are the bins that this was made for.
     pub fn add(&mut self, bins: &Bins, values: &[f64]) {
         let (groups, rest) = values.as_chunks::<GROUP>();
         for groups in groups.chunks(TALLIED_MAX / GROUP) {
@@ -131,7 +131,7 @@ impl Counter {
         }
         for group in groups {
             for rank in table.ranks(group) {
-                // Rank 0 is below the first edge, and wraps to where there is no bin.
+                // Rank 0 is below the first edge, and wraps to an index without a bin.
                 if let Some(count) = self.counts.get_mut((rank as usize).wrapping_sub(1)) {
                     *count += 1;
                 }
@@ -166,7 +166,7 @@ impl Counter {
 
 impl Search {
     fn best(edges: &[f64]) -> Search {
-        // The outermost edges have cells of their own, with all that is beyond the others.
+        // The outermost edges have their own cells, with everything beyond the others.
         let inner = if edges.len() < 3 { edges } else { &edges[1..edges.len() - 1] };
         let (low, high) = (inner[0], inner[inner.len() - 1]);
         let wanted = CELLS_WANTED.max(edges.len().saturating_mul(4));
@@ -186,14 +186,14 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Bins as they are defined, one comparison after the other.
+    /// Counts by the definition of bins, one comparison after the other.
     fn counted_plainly(edges: &[f64], values: &[f64]) -> Vec<u64> {
         let last = edges.len() - 2;
         let is_in = |bin: usize, x: f64| edges[bin] <= x && (x < edges[bin + 1] || (bin == last && x == edges[bin + 1]));
         (0..=last).map(|bin| values.iter().filter(|x| is_in(bin, **x)).count() as u64).collect()
     }
 
-    /// On both sides of every edge, far away from all, and what is no ordinary number.
+    /// Values on both sides of every edge, far away from all, and special numbers.
     fn probes(edges: &[f64]) -> Vec<f64> {
         let near = |edge: &f64| [edge.next_down(), *edge, edge.next_up(), edge * 1.0001, -*edge, edge / 3.0];
         let mut probes: Vec<f64> = edges.iter().flat_map(near).collect();

@@ -1,7 +1,7 @@
-//! The arithmetic of the kernels, on slices: no Arrow, no SQL, no threads of its own.
+//! The arithmetic of the kernels, on slices: no Arrow, no SQL, no threads.
 //!
-//! Loops are written for the compiler to vectorise: fixed numbers of lanes, no branches on data. AVX2 is what the
-//! project is built for (`.cargo/config.toml`), so only products of matrices choose their instructions when they run.
+//! Loops are written so that the compiler vectorises them: fixed numbers of lanes, no branches on data. The
+//! project is built for AVX2 (`.cargo/config.toml`), so only products of matrices choose their instructions at run time.
 
 pub mod cells;
 pub mod centroids;

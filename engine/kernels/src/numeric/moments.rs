@@ -1,20 +1,20 @@
 //! Covariances and correlations of columns, in one pass, in parts that merge.
 //!
-//! The first row is taken from all, each tile is centred on its own means, and tiles are merged by the difference of these
-//! (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983): what is far from zero loses no digits. NaN or
-//! infinity in a column makes NaN of what that column takes part in, and of nothing else.
+//! The first row is subtracted from all, each tile is centred on its own means, and tiles are merged by the difference of these
+//! (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983): numbers far from zero lose no digits. NaN or
+//! infinity in a column makes NaN of every result that depends on the column, and of nothing else.
 
 use super::tiles;
 use super::vectors::{dot, sum_of};
 
-/// Of `width` columns: how many rows there were, their means, and the sums of the products of their deviations from these.
+/// For `width` columns: the number of rows, their means, and the sums of the products of their deviations from these.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     rows: u64,
-    /// The first row, from which on means are counted.
+    /// The first row, which is subtracted from all rows.
     origin: Vec<f64>,
     means: Vec<f64>,
-    /// `width`×`width`, of which the part from the diagonal on counts.
+    /// `width`×`width`, of which only the part from the diagonal on is used.
     products: Vec<f64>,
 }
 
@@ -23,7 +23,7 @@ impl Moments {
         Moments { rows: 0, origin: vec![0.0; width], means: vec![0.0; width], products: vec![0.0; width * width] }
     }
 
-    /// What [`Moments::state`] gave. None if the numbers are not as many as they must be.
+    /// Restores a result of [`Moments::state`]. `None` if the number of numbers is wrong.
     pub fn from_state(width: usize, rows: u64, numbers: &[f64]) -> Option<Moments> {
         let (origin, rest) = numbers.split_at_checked(width)?;
         let (means, products) = rest.split_at_checked(width)?;
@@ -31,7 +31,7 @@ impl Moments {
         is_whole.then(|| Moments { rows, origin: origin.to_vec(), means: means.to_vec(), products: products.to_vec() })
     }
 
-    /// All there is to know of it: the number of rows, and `2·width + width²` numbers.
+    /// The complete state: the number of rows, and `2·width + width²` numbers.
     pub fn state(&self) -> (u64, Vec<f64>) {
         (self.rows, self.origin.iter().chain(&self.means).chain(&self.products).copied().collect())
     }
@@ -44,7 +44,7 @@ impl Moments {
         size_of_val(&self.origin[..]) + size_of_val(&self.means[..]) + size_of_val(&self.products[..])
     }
 
-    /// Adds rows of `width` numbers, one after the other.
+    /// Adds rows of `width` numbers each.
     pub fn add_rows(&mut self, rows: &[f64]) {
         tiles::of_rows(rows, self.width(), |tile, count| self.add_tile(tile, count));
     }
@@ -65,7 +65,7 @@ impl Moments {
             *mean = centre(column, *origin);
         }
         let (width, columns) = (self.width(), tile.chunks_exact(count).collect::<Vec<_>>());
-        // What rounding of the means has left in the sums of deviations.
+        // What the rounding of the means has left in the sums of deviations.
         let left: Vec<f64> = columns.iter().map(|column| sum_of(column)).collect();
         for (i, j) in (0..width).flat_map(|i| (i..width).map(move |j| (i, j))) {
             part.products[i * width + j] = dot(columns[i], columns[j]) - left[i] * left[j] / count as f64;
@@ -73,7 +73,7 @@ impl Moments {
         self.merge(&part);
     }
 
-    /// Of as many columns.
+    /// `other` has as many columns.
     pub fn merge(&mut self, other: &Moments) {
         if other.rows == 0 || self.rows == 0 {
             if self.rows == 0 {
@@ -95,12 +95,12 @@ impl Moments {
         self.rows += other.rows;
     }
 
-    /// The covariances of a sample, `width`×`width`. None of fewer than two rows.
+    /// The covariances of a sample, `width`×`width`. `None` for fewer than two rows.
     pub fn covariances(&self) -> Option<Vec<f64>> {
         (self.rows >= 2).then(|| self.symmetric(|i, j| self.product(i, j) / (self.rows - 1) as f64))
     }
 
-    /// From −1 to 1, `width`×`width`; NaN of a column that is constant. None of fewer than two rows.
+    /// From −1 to 1, `width`×`width`; NaN for a constant column. `None` for fewer than two rows.
     pub fn correlations(&self) -> Option<Vec<f64>> {
         let correlation = |i: usize, j: usize| {
             let together = self.product(i, j) / self.product(i, i).sqrt() / self.product(j, j).sqrt();
@@ -119,7 +119,7 @@ impl Moments {
     }
 }
 
-/// Takes the origin and then the mean from each. The mean is counted from the origin.
+/// Subtracts the origin and then the mean from each number. Returns the mean, relative to the origin.
 fn centre(column: &mut [f64], origin: f64) -> f64 {
     column.iter_mut().for_each(|x| *x -= origin);
     let mean = sum_of(column) / column.len() as f64;
@@ -138,7 +138,7 @@ mod tests {
         moments
     }
 
-    /// Of whole numbers, with no rounding before the last division.
+    /// Covariances of integers, without rounding before the last division.
     fn exact_covariances(width: usize, rows: &[i128]) -> Vec<f64> {
         let n = (rows.len() / width) as i128;
         let sum = |of: &dyn Fn(&[i128]) -> i128| rows.chunks_exact(width).map(of).sum::<i128>();

@@ -1,16 +1,16 @@
-//! Products of row-major matrices, on the thread that asks.
+//! Products of row-major matrices, on the calling thread.
 //!
-//! Products are Goto's algorithm as the crate `gemm` has it (Goto and van de Geijn, Anatomy of High-Performance Matrix
-//! Multiplication, 2008), with the instructions of the processor it runs on. The error of an element is at most k roundings
+//! They use Goto's algorithm from the crate `gemm` (Goto and van de Geijn, Anatomy of High-Performance Matrix
+//! Multiplication, 2008), with the instructions of the current processor. The error of an element is at most k roundings
 //! of the sum of |a|·|b|. Infinity times zero is NaN, and NaN stays.
 
 use super::real::{Real, check_sizes};
 
-/// Rows of the result that one thread should take at once. Each such panel packs all of B anew, which at this height is 2 % of
-/// the work; several panels for each thread even out what the threads are kept from.
+/// The number of rows of the result that one thread should take at once. Each such panel packs all of B anew, which costs 2 % of the
+/// work at this height; several panels for each thread balance the load.
 pub const PANEL_ROWS: usize = 1024;
-/// The part of k and the columns of the result after which a product can be stopped: 10 ms of a panel, and what the blocking
-/// inside is a divisor of, so that nothing is lost.
+/// The part of k and the columns of the result after which a product can be stopped: 10 ms of a panel, and a multiple of the
+/// blocking inside, so that nothing is lost.
 const DEPTH: usize = 512;
 const COLUMNS: usize = 512;
 /// Below this many multiplications, packing costs more than it saves.
@@ -21,7 +21,7 @@ pub fn multiply_add<T: Real>(c: &mut [T], a: &[T], b: &[T], m: usize, k: usize, 
     multiply_add_while(c, a, b, m, k, n, || true);
 }
 
-/// As [`multiply_add`], while `go_on` says so; it is asked every 10 ms or so. False if it was stopped: then c holds some of
+/// As [`multiply_add`], while `go_on` returns true; it is called about every 10 ms. Returns false if it was stopped: then c holds some of
 /// the sums.
 pub fn multiply_add_while<T: Real>(c: &mut [T], a: &[T], b: &[T], m: usize, k: usize, n: usize, go_on: impl Fn() -> bool) -> bool {
     check_sizes(c, m, n);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Whole numbers, of which sums and products are exact in any order.
+    /// Integers, whose sums and products are exact in any order.
     fn whole<T: Real>(n: usize, seed: usize) -> Vec<T> {
         (0..n).map(|at| T::from_f64(((at * 7 + seed * 13) % 17) as f64 - 8.0)).collect()
     }
@@ -154,10 +154,10 @@ mod tests {
     fn a_product_ends_where_it_is_stopped() {
         let (m, k, n) = (4, 2 * DEPTH, 2 * COLUMNS);
         let (a, b, mut c) = (vec![1.0; m * k], vec![1.0; k * n], vec![0.0; m * n]);
-        let asked = Cell::new(0);
+        let calls = Cell::new(0);
         let go_on = || {
-            asked.set(asked.get() + 1);
-            asked.get() <= 3
+            calls.set(calls.get() + 1);
+            calls.get() <= 3
         };
         assert!(!multiply_add_while(&mut c, &a, &b, m, k, n, go_on));
         let row: Vec<f64> = [DEPTH * 2, DEPTH].iter().flat_map(|sum| vec![*sum as f64; COLUMNS]).collect();

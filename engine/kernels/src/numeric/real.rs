@@ -8,7 +8,7 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// `f32` or `f64`. Sums of either are kept in `f64`.
+/// `f32` or `f64`. Sums of both are kept in `f64`.
 pub trait Real:
     Copy + Send + Sync + Default + PartialOrd + Into<f64> + Add<Output = Self> + Mul<Output = Self> + sealed::Sealed + 'static
 {
@@ -35,14 +35,14 @@ impl Real for f64 {
     }
 }
 
-/// `a · b + c`, rounded once where the processor that this is compiled for has an instruction for that. Without one it would be
+/// `a · b + c`, rounded once if the target processor has an instruction for that. Without one it would be
 /// a call for each element.
 #[inline(always)]
 pub fn fused(a: f64, b: f64, c: f64) -> f64 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Shapes are checked before, with an error; here they decide what memory is touched.
+/// Callers have checked the shapes with an error; here they decide which memory is touched.
 pub fn check_sizes<T>(values: &[T], rows: usize, columns: usize) {
     if rows.checked_mul(columns) != Some(values.len()) {
         unreachable!("{rows}×{columns} of {} values", values.len());

@@ -1,21 +1,21 @@
 //! Linear regression by least squares, in one pass, in parts that merge.
 //!
-//! What is kept of the rows `1, x1, …, xp, y` is the triangle R of their QR decomposition, to which tiles of rows and other
-//! triangles are added by Householder reflections (Demmel, Grigori, Hoemmen and Langou, Communication-optimal Parallel and
-//! Sequential QR, 2012). Sums of squares and products would lose twice as many digits where columns nearly depend on each
-//! other. The first row that is seen is taken from all, so that it does not matter how far from zero they are.
+//! The state for the rows `1, x1, …, xp, y` is the triangle R of their QR decomposition; Householder reflections add tiles of rows and
+//! other triangles to it (Demmel, Grigori, Hoemmen and Langou, Communication-optimal Parallel and
+//! Sequential QR, 2012). Sums of squares and products would lose twice as many digits if columns nearly depend on each
+//! other. The first row is subtracted from all, so that their distance from zero does not matter.
 
 use super::tiles;
 use super::vectors::dot;
 
-/// Why there is no regression.
+/// The reason why there is no regression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegressionError {
     TooFewRows {
         found: u64,
         needed: u64,
     },
-    /// The column, counted from 0, is a combination of those before it and of a constant; or is constant itself.
+    /// The column, counted from 0, is a combination of the columns before it and of a constant; or is constant itself.
     Singular {
         column: usize,
         is_constant: bool,
@@ -27,40 +27,40 @@ pub enum RegressionError {
 pub struct Fit {
     pub intercept: f64,
     pub coefficients: Vec<f64>,
-    /// The part of y's variance that it explains, from 0 to 1; 1 where y is constant.
+    /// The part of y's variance that it explains, from 0 to 1; 1 if y is constant.
     pub r2: f64,
     pub rows: u64,
 }
 
-/// What is known of the rows so far. NaN or infinity in any of them makes all results NaN.
+/// The state of the rows so far. NaN or infinity in any of them makes all results NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regression {
     rows: u64,
-    /// Of x1, …, xp, y: what is taken from each number. Of the first row.
+    /// The first row x1, …, xp, y, which is subtracted from each row.
     origin: Vec<f64>,
-    /// Of the columns 1, x1, …, xp, y, row by row; below the diagonal are zeros.
+    /// The triangle of the columns 1, x1, …, xp, y, row by row; below the diagonal are zeros.
     triangle: Vec<f64>,
 }
 
 impl Regression {
-    /// Of `count` columns beside y.
+    /// A regression on `count` columns besides y.
     pub fn new(count: usize) -> Regression {
         Regression { rows: 0, origin: vec![0.0; count + 1], triangle: vec![0.0; (count + 2) * (count + 2)] }
     }
 
-    /// What [`Regression::state`] gave. None if the numbers are not as many as they must be.
+    /// Restores a result of [`Regression::state`]. `None` if the number of numbers is wrong.
     pub fn from_state(count: usize, rows: u64, numbers: &[f64]) -> Option<Regression> {
         let (origin, triangle) = numbers.split_at_checked(count + 1)?;
         let is_whole = triangle.len() == (count + 2) * (count + 2);
         is_whole.then(|| Regression { rows, origin: origin.to_vec(), triangle: triangle.to_vec() })
     }
 
-    /// All there is to know of it: the number of rows, and `count + 1 + (count + 2)²` numbers.
+    /// The complete state: the number of rows, and `count + 1 + (count + 2)²` numbers.
     pub fn state(&self) -> (u64, Vec<f64>) {
         (self.rows, self.origin.iter().chain(&self.triangle).copied().collect())
     }
 
-    /// How many columns there are beside y.
+    /// The number of columns besides y.
     pub fn count(&self) -> usize {
         self.origin.len() - 1
     }
@@ -73,7 +73,7 @@ impl Regression {
         size_of_val(&self.origin[..]) + size_of_val(&self.triangle[..])
     }
 
-    /// Adds rows x1, …, xp, y, one after the other.
+    /// Adds rows of x1, …, xp, y.
     pub fn add_rows(&mut self, rows: &[f64]) {
         tiles::of_rows(rows, self.origin.len(), |tile, count| self.add_tile(tile, count));
     }
@@ -96,7 +96,7 @@ impl Regression {
         self.rows += count as u64;
     }
 
-    /// Of as many columns.
+    /// `other` has as many columns.
     pub fn merge(&mut self, other: &Regression) {
         if other.rows == 0 || self.rows == 0 {
             if self.rows == 0 {
@@ -107,7 +107,7 @@ impl Regression {
         let size = self.origin.len() + 1;
         let mut columns = vec![0.0; size * size];
         super::elements::transpose(&other.triangle, size, size, &mut columns);
-        // Another origin adds a multiple of the column of ones, which in the triangle has its first row alone.
+        // Another origin adds a multiple of the column of ones, which has only its first row in the triangle.
         for (column, (from, to)) in other.origin.iter().zip(&self.origin).enumerate() {
             columns[(column + 1) * size] += columns[0] * (from - to);
         }
@@ -115,7 +115,7 @@ impl Regression {
         self.rows += other.rows;
     }
 
-    /// The triangle of this one's rows and of `count` more, given column by column, which are used up.
+    /// The triangle of this one's rows and of `count` more, given column by column, which are overwritten.
     fn reflect(&mut self, columns: &mut [f64], count: usize) {
         let size = self.origin.len() + 1;
         for at in 0..size {
@@ -126,7 +126,7 @@ impl Regression {
                 continue;
             }
             let length = (row[at] * row[at] + below).sqrt();
-            // Of the two mirrors the one that does not subtract what is nearly equal.
+            // Of the two reflections it takes the one that does not subtract nearly equal numbers.
             let head = row[at] + length.copysign(row[at]);
             let scale = 2.0 / (head * head + below);
             row[at] = -length.copysign(row[at]);
@@ -162,13 +162,13 @@ impl Regression {
         self.triangle[row * (self.origin.len() + 1) + column]
     }
 
-    /// How far a column is from its mean: the root of the sum of squares.
+    /// The spread of a column around its mean: the root of the sum of squares.
     fn spread(&self, column: usize) -> f64 {
         (1..=column + 1).map(|row| self.entry(row, column + 1).powi(2)).sum::<f64>().sqrt()
     }
 
-    /// What rounding may have left of a column that depends on others: in the numbers themselves, and on the way of all rows
-    /// into the triangle.
+    /// What rounding may have left of a column that depends on others: in the numbers themselves, and while all rows were added
+    /// to the triangle.
     fn in_doubt(&self, column: usize) -> f64 {
         let root = (self.rows as f64).sqrt();
         let mean = self.entry(0, column + 1) / self.entry(0, 0) + self.origin[column];
@@ -192,7 +192,7 @@ mod tests {
         assert!((found - expected).abs() <= error * expected.abs(), "{found} instead of {expected}");
     }
 
-    /// Longley's data, of which NIST certifies the regression (Statistical Reference Datasets, Longley): y, then x1 to x6.
+    /// Longley's data, for which NIST certifies the regression (Statistical Reference Datasets, Longley): y, then x1 to x6.
     const LONGLEY: [[f64; 7]; 16] = [
         [60323.0, 83.0, 234289.0, 2356.0, 1590.0, 107608.0, 1947.0],
         [61122.0, 88.5, 259426.0, 2325.0, 1456.0, 108632.0, 1948.0],
@@ -255,11 +255,11 @@ mod tests {
             assert_close(*found, expected, 1e-9);
         }
         assert!(fit.r2 > 1.0 - 1e-12 && fit.r2 <= 1.0);
-        // y is 10,000 away from zero, and has 1e-12 of rounding.
+        // y is 10,000 away from zero, and has a rounding of 1e-12.
         assert!((fit.intercept - 7.0).abs() < 1e-5, "{}", fit.intercept);
     }
 
-    /// Noise that y does not have to do with: the fit is the one by sums in whole numbers.
+    /// The noise is independent of y: the fit is the one by sums in integers.
     #[test]
     fn one_column_is_fitted_as_by_sums_without_rounding() {
         let pairs: Vec<(i64, i64)> = numbers(2000, 5).chunks(2).map(|pair| ((pair[0] * 1e6) as i64, (pair[1] * 1e6) as i64)).collect();
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(fit(&[&a, &a, &b]), singular(1, false));
         assert_eq!(fit(&[&a, &constant, &b]), singular(1, true));
         assert!(fit(&[&a, &b]).is_ok());
-        // A ten-millionth apart is apart.
+        // A difference of a ten-millionth is enough.
         let near: Vec<f64> = a.iter().zip(&y).map(|(a, y)| a + 1e-7 * y).collect();
         assert!(fit(&[&a, &near]).is_ok());
     }

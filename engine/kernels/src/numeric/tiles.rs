@@ -1,11 +1,11 @@
-//! Rows and columns of numbers, some rows at a time, each column end to end: sums along columns then run in vector registers.
+//! Tiles of some rows of numbers, column by column: sums along columns then run in vector registers.
 
 use super::elements::transpose;
 
-/// Rows of a tile: some columns of them fit into the cache, and what is done once for a tile costs little.
+/// The rows of a tile: some columns of them fit into the cache, and the cost per tile is small.
 const ROWS: usize = 256;
 
-/// Hands out tiles of `rows`, which hold `width` numbers each, one row after the other.
+/// Calls `take` with tiles of `rows`, which have `width` numbers each.
 pub fn of_rows(rows: &[f64], width: usize, mut take: impl FnMut(&mut [f64], usize)) {
     if width == 0 {
         return;
@@ -19,7 +19,7 @@ pub fn of_rows(rows: &[f64], width: usize, mut take: impl FnMut(&mut [f64], usiz
     }
 }
 
-/// Hands out tiles of `columns`, which are of one length.
+/// Calls `take` with tiles of `columns`, which have the same length.
 pub fn of_columns(columns: &[&[f64]], mut take: impl FnMut(&mut [f64], usize)) {
     let length = columns.iter().map(|column| column.len()).min().unwrap_or_default();
     let mut tile = vec![0.0; ROWS * columns.len()];

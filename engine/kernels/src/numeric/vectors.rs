@@ -1,17 +1,17 @@
 //! Products, distances and norms of vectors.
 //!
-//! Sums run in 32 lanes of `f64`, of `f32` elements too, so the error of a sum of n products is about n/32 roundings and not n;
-//! the lanes are the same on every processor. NaN gives NaN. What is longer than the other vector is left out: callers
+//! Sums run in 32 lanes of `f64`, also for `f32` elements, so the error of a sum of n products is about n/32 roundings and not n;
+//! the lanes are the same on every processor. NaN results in NaN. The excess of a longer vector is ignored: callers
 //! check lengths. The order of additions is that of pairwise summation over lanes (Higham, Accuracy and Stability of
 //! Numerical Algorithms, 4.2).
 
 use super::real::{Real, fused};
 
-/// Eight vector registers of AVX2: enough additions at once to hide how long one takes.
+/// Eight vector registers of AVX2: enough additions at once to hide their latency.
 const LANES: usize = 32;
 /// Groups of lanes after which a distance is compared with its limit.
 const CHECKED: usize = 4;
-/// Within these, sums of squares have lost nothing to overflow or underflow.
+/// Sums of squares in this range have lost nothing to overflow or underflow.
 const SOUND: std::ops::Range<f64> = 1e-280..1e300;
 
 /// The sum of `a[i] · b[i]`.
@@ -24,13 +24,13 @@ pub fn l2_squared<T: Real>(a: &[T], b: &[T]) -> f64 {
     squared_unless(a, b, |_| false).unwrap_or(f64::NAN)
 }
 
-/// As [`l2_squared`], to the bit. None as soon as it is known to exceed `limit`; a distance that is NaN is not.
+/// As [`l2_squared`], with identical bits. `None` as soon as it is known to exceed `limit`; NaN does not exceed it.
 pub fn l2_squared_within<T: Real>(a: &[T], b: &[T], limit: f64) -> Option<f64> {
-    // Squares only add to a sum, and rounding does not turn that round.
+    // Squares only increase a sum, also after rounding.
     squared_unless(a, b, |sum| sum > limit)
 }
 
-/// None if the sum, or a part of it, is `too_much`.
+/// `None` if the sum, or a part of it, is `too_much`.
 #[inline(always)]
 fn squared_unless<T: Real>(a: &[T], b: &[T], too_much: impl Fn(f64) -> bool) -> Option<f64> {
     let add = |a: f64, b: f64, sum: f64| fused(a - b, a - b, sum);
@@ -49,7 +49,7 @@ fn squared_unless<T: Real>(a: &[T], b: &[T], too_much: impl Fn(f64) -> bool) -> 
     if too_much(squared) { None } else { Some(squared) }
 }
 
-/// The square root of [`l2_squared`], also where the squares are too large or too small for a double.
+/// The square root of [`l2_squared`], even if the squares are too large or too small for a double.
 pub fn l2_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
     let squared = l2_squared(a, b);
     if SOUND.contains(&squared) || squared.is_nan() {
@@ -69,7 +69,7 @@ pub fn cosine_distance<T: Real>(a: &[T], b: &[T]) -> f64 {
     from_cosine(dot(&a, &b) / (dot(&a, &a).sqrt() * dot(&b, &b).sqrt()))
 }
 
-/// Rounding may put a cosine a little outside of its range.
+/// Rounding may put a cosine slightly outside of its range.
 fn from_cosine(cosine: f64) -> f64 {
     1.0 - cosine.clamp(-1.0, 1.0)
 }
@@ -84,7 +84,7 @@ pub fn l1_norm<T: Real>(a: &[T]) -> f64 {
     sum(a, a, |a, _, sum| sum + a.abs())
 }
 
-/// The square root of the sum of `a[i]²`, also where the squares are too large or too small for a double.
+/// The square root of the sum of `a[i]²`, even if the squares are too large or too small for a double.
 pub fn l2_norm<T: Real>(a: &[T]) -> f64 {
     let squared = dot(a, a);
     if SOUND.contains(&squared) || squared.is_nan() {
@@ -98,9 +98,9 @@ pub fn l2_norm<T: Real>(a: &[T]) -> f64 {
     largest * dot(&scaled, &scaled).sqrt()
 }
 
-/// The largest `|a[i]|`, 0 of none.
+/// The largest `|a[i]|`, 0 for an empty vector.
 pub fn max_norm<T: Real>(a: &[T]) -> f64 {
-    // Bits of numbers that are not negative are in the order of the numbers, with NaN last.
+    // The bits of nonnegative numbers are in the order of the numbers, with NaN last.
     let mut lanes = [0_i64; LANES];
     let (groups, rest) = a.as_chunks::<LANES>();
     let bits = |x: T| x.into().abs().to_bits() as i64;
@@ -113,12 +113,12 @@ pub fn max_norm<T: Real>(a: &[T]) -> f64 {
     f64::from_bits(most.unwrap_or_default() as u64)
 }
 
-/// With a largest element of 1. What is divided by 0 or infinity becomes NaN.
+/// Scales the largest element to 1. Division by 0 or infinity yields NaN.
 fn scaled_to_one<T: Real>(a: &[T], largest: f64) -> Vec<f64> {
     a.iter().map(|x| (*x).into() / largest).collect()
 }
 
-/// `add` is given an element of each and the sum so far.
+/// `add` gets an element of each vector and the sum so far.
 #[inline(always)]
 fn sum<T: Real>(a: &[T], b: &[T], add: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let length = a.len().min(b.len());
@@ -127,7 +127,7 @@ fn sum<T: Real>(a: &[T], b: &[T], add: impl Fn(f64, f64, f64) -> f64) -> f64 {
     finish(four, a_rest, b_rest, add)
 }
 
-/// The sum in four parts. Not inlined: where the compiler sees what becomes of the four, it would rather have all lanes in
+/// The sum in four parts. It is not inlined: if the compiler sees the use of the four parts, it keeps all lanes in
 /// registers of two.
 #[inline(never)]
 fn in_lanes<T: Real>(a: &[[T; LANES]], b: &[[T; LANES]], add: impl Fn(f64, f64, f64) -> f64) -> [f64; 4] {
@@ -152,7 +152,7 @@ fn total(four: &[f64; 4]) -> f64 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
-/// The sum of the four and of what is left after full groups.
+/// The sum of the four parts and of the rest after full groups.
 #[inline(always)]
 fn finish<T: Real>(mut four: [f64; 4], a: &[T], b: &[T], add: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
@@ -169,7 +169,7 @@ mod tests {
     use super::super::test_numbers::numbers_of_sizes;
     use super::*;
 
-    /// Twice the precision: products and sums with what their rounding lost (Dekker, Knuth).
+    /// Twice the precision: products and sums with their rounding errors (Dekker, Knuth).
     fn exact_dot(a: &[f64], b: &[f64]) -> f64 {
         let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
         for (a, b) in a.iter().zip(b) {

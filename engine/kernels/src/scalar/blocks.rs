@@ -1,4 +1,4 @@
-//! Matrices in single values: tensors of two dimensions are added, scaled, transposed and multiplied row by row of a table.
+//! Matrices as single values: tensors of two dimensions are added, scaled, transposed and multiplied for each row of a table.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{Vectors, VectorsOf, refused, tensor_field, tensor_type};
 use common::type_names::column_type_name;
 
-/// Tensors of two dimensions, elements DOUBLE or REAL; DOUBLE comes out where both kinds go in. NULL if an argument or an element is
+/// Tensors of two dimensions with elements of DOUBLE or REAL; mixed arguments yield DOUBLE. NULL if an argument or an element is
 /// NULL. NaN and infinities follow IEEE 754.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Block {
@@ -103,7 +103,7 @@ impl Kernel for Block {
         };
         let element = self.element(arguments);
         match self {
-            // A vector, and no tensor of one dimension.
+            // A vector, and not a tensor of one dimension.
             Block::Vector => Ok(Field::new(self.name(), tensor_type(element, &shape)?, true)),
             _ => tensor_field(self.name(), element, &shape, true),
         }
@@ -160,7 +160,7 @@ impl Block {
         Err(refused(format!("{} of a matrix of {shape} and a vector of {length}: {needed}", self.name()), None))
     }
 
-    /// Of the result. A number that scales does not count.
+    /// The element type of the result. The scaling number does not count.
     fn element(self, arguments: &[FieldRef]) -> DataType {
         let matrices = if self == Block::Scale { &arguments[..1] } else { arguments };
         let is_real = |field: &FieldRef| Vectors::element(field.data_type()) == Some(&DataType::Float32);
@@ -211,7 +211,7 @@ impl<'a, P: Elements> ArgumentRows<'a, P> {
         Ok(ArgumentRows { block, shape, a: (rows(first)?, first), b, scale, stores })
     }
 
-    /// One matrix into `to`, which is zero; false for NULL.
+    /// Writes one matrix into `to`, which is zero; false for NULL.
     fn write(&self, row: usize, to: &mut [P::Native]) -> Result<bool> {
         let Some(a) = self.a.0.row(self.a.1.at(row)) else { return Ok(false) };
         let b = self.b.as_ref().map(|(rows, operand)| rows.row(operand.at(row)));
@@ -263,7 +263,7 @@ impl Elements for Float32Type {
     }
 }
 
-/// An error, and not the end of the process, where there cannot be so much memory.
+/// If there cannot be so much memory, it is an error and does not end the process.
 fn zeros<T: Copy + Default>(block: Block, rows: usize, width: usize) -> Result<Vec<T>> {
     let size = || format!("{} of {}", counted(rows, "row"), counted(width, "element"));
     let too_large = || refused(format!("{} of {} is more than memory can hold", block.name(), size()), None);
@@ -273,5 +273,5 @@ fn zeros<T: Copy + Default>(block: Block, rows: usize, width: usize) -> Result<V
 }
 
 fn no_matrices(block: Block) -> DataFusionError {
-    common::error::EngineError::internal(format!("{} was not given what was planned", block.name())).into_datafusion()
+    common::error::EngineError::internal(format!("{} got other arguments than planned", block.name())).into_datafusion()
 }

@@ -1,4 +1,4 @@
-//! `width_bucket`, in both forms that PostgreSQL has: buckets of one width, and buckets between given edges.
+//! `width_bucket`, in both forms of PostgreSQL: buckets of equal width, and buckets between given edges.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use common::type_names::declared_name;
 
 const NAME: &str = "width_bucket";
 
-/// `width_bucket(x, low, high, n)`: the number of the bucket, from 1 to n, when the range from `low` to `high` is cut into `n` of
-/// one width; 0 below it and n + 1 above it. With `low` above `high` the buckets are counted downwards.
+/// `width_bucket(x, low, high, n)`: the number of the bucket, from 1 to n, if the range from `low` to `high` is cut into `n` of
+/// equal width; 0 below it and n + 1 above it. With `low` above `high` the buckets are counted downwards.
 ///
-/// `width_bucket(x, edges)`: how many of the edges are not greater than x: 0 before the first, as many as there are from the
+/// `width_bucket(x, edges)`: the number of edges that are not greater than x: 0 before the first, and all from the
 /// last on.
 ///
-/// NULL if an argument or an edge is NULL. Among edges NaN is greater than all numbers, in the first form it is an error.
-/// Computed in DOUBLE; the steps are those of PostgreSQL's `width_bucket_float8`.
+/// NULL if an argument or an edge is NULL. Among edges NaN is greater than all numbers; in the first form it is an error.
+/// The computation is in DOUBLE with the steps of PostgreSQL's `width_bucket_float8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WidthBucket;
 
@@ -163,7 +163,7 @@ fn check_increasing(edges: &[f64]) -> Result<()> {
         Some(at) => {
             let (before, after) = (edges[at], edges[at + 1]);
             Err(refused(
-                format!("the edges of {NAME} are to increase, and {after} at place {} follows {before}", at + 2),
+                format!("the edges of {NAME} must increase, but {after} at position {} follows {before}", at + 2),
                 Some("array_sort(edges) sorts them; array_agg(edge ORDER BY edge) makes a sorted list of a column"),
             ))
         }

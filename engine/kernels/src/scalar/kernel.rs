@@ -1,4 +1,4 @@
-//! What the functions of this folder have in common: they are pure, and NULL where an argument is.
+//! The common part of the functions in this folder: they are pure, and NULL if an argument is NULL.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -21,11 +21,11 @@ pub trait Kernel: Copy + Debug + Eq + Hash + Send + Sync + 'static {
 
     fn documentation(self) -> Documentation;
 
-    /// The types that the arguments are cast to. What cannot be cast stays, so that [`Kernel::result`] can say what is wrong
-    /// with it: an error from here would reach the user inside of another.
+    /// The types that the arguments are cast to. A type that cannot be cast stays, so that [`Kernel::result`] can say what is wrong
+    /// with it: an error from here would reach the user inside of another one.
     fn coerced(self, types: &[DataType]) -> Vec<DataType>;
 
-    /// Checks the arguments, and says what comes out.
+    /// Checks the arguments, and returns the field of the result.
     fn result(self, arguments: &[FieldRef]) -> Result<Field>;
 
     /// One value per row, or one alone where all arguments are constant.

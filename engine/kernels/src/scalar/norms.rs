@@ -14,7 +14,7 @@ use crate::numeric::real::Real;
 use crate::numeric::vectors::{l1_norm, l2_norm, max_norm};
 use common::tensors::Vectors;
 
-/// A vector to a DOUBLE; of a matrix they are the norms of its elements. NULL if the vector or an element is NULL, NaN if an
+/// They take a vector to a DOUBLE; for a matrix they are the norms of its elements. NULL if the vector or an element is NULL, NaN if an
 /// element is NaN, 0 for a vector without elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Norm {

@@ -10,7 +10,7 @@ use datafusion::logical_expr::ColumnarValue;
 
 use common::tensors::Vectors;
 
-/// An argument that is one value for all rows is one row, and stays it.
+/// An argument. A constant has a single row for all rows of the batch.
 pub struct Operand {
     array: ArrayRef,
     is_constant: bool,
@@ -28,7 +28,7 @@ impl Operand {
         &self.array
     }
 
-    /// With lists of this element; REAL becomes DOUBLE where the other argument is. What is no list stays.
+    /// The same with lists of this element; REAL becomes DOUBLE if the other argument is. Other types stay.
     pub fn with_elements(&self, element: &DataType) -> Result<Operand> {
         let found = self.array.data_type();
         let wanted = match found {
@@ -42,13 +42,13 @@ impl Operand {
         Ok(Operand { array, is_constant: self.is_constant })
     }
 
-    /// The row of the array that is that of the batch.
+    /// The row of the array for a row of the batch.
     pub fn at(&self, row: usize) -> usize {
         if self.is_constant { 0 } else { row }
     }
 }
 
-/// Rows of REAL widened to DOUBLE one at a time, where the other argument is DOUBLE: a whole column would be copied.
+/// Rows of REAL widened to DOUBLE one at a time, if the other argument is DOUBLE: this avoids a copy of the whole column.
 pub struct Widened<'a> {
     rows: Vectors<'a>,
     buffer: Vec<f64>,

@@ -16,7 +16,7 @@ use common::messages::counted;
 use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{Vectors, refused};
 
-/// Two vectors of one length to a DOUBLE. NULL if a vector or an element of one is NULL; NaN if an element is NaN, and for
+/// They take two vectors of one length to a DOUBLE. NULL if a vector or an element of one is NULL; NaN if an element is NaN, and for
 /// the cosine distance also if a vector is zero, which has no direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pair {

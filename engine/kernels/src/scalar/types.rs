@@ -1,4 +1,4 @@
-//! Types of arguments: what is cast to which, and what is refused.
+//! Types of arguments: coercions, and errors for types that are not supported.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
 
-/// The list with elements of DOUBLE where it is one of other numbers: `[1.0, 2]` is a list of decimals. Others stay as they
+/// The list with elements of DOUBLE, for lists of other numbers: `[1.0, 2]` is a list of decimals. Others stay as they
 /// are, and [`check_vector_type`] refuses them with a better message than a failed coercion has.
 pub fn as_vector_type(found: &DataType) -> DataType {
     let doubles = || Arc::new(Field::new_list_field(DataType::Float64, true));

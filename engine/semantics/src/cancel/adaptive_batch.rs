@@ -9,6 +9,7 @@ use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 
+use crate::functions::nested_order::constant;
 use crate::functions::{is_bounded, scalar_bytes};
 
 /// What the expressions of an operator should make of one piece, with all that they need on the way.
@@ -83,6 +84,7 @@ pub fn grows(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<usize> {
         if let Some(literal) = node.downcast_ref::<Literal>() {
             constants = constants.saturating_add(scalar_bytes(literal.value()));
         } else if let Some(call) = node.downcast_ref::<ScalarFunctionExpr>() {
+            constants = constants.saturating_add(constant::value(call.fun()).map_or(0, scalar_bytes));
             calls |= is_bounded(call.fun()) && !node.data_type(schema).is_ok_and(|data_type| data_type.is_primitive());
         } else {
             calls |= node.is::<HigherOrderFunctionExpr>();

@@ -9,6 +9,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr, Literal};
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 
+use crate::functions::nested_order::constant;
+
 /// Whether somewhere in it are patterns or functions of values of any length. All others take well
 /// below a microsecond a row, so milliseconds a batch.
 pub fn may_be_expensive(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
@@ -20,9 +22,11 @@ fn is_expensive(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = node.downcast_ref::<BinaryExpr>() {
         return is_pattern_match(*binary.op());
     }
-    if node.is::<ScalarFunctionExpr>() {
+    if let Some(call) = node.downcast_ref::<ScalarFunctionExpr>() {
         let arguments = node.children().into_iter().filter(|argument| !argument.is::<Literal>());
-        return arguments.chain([node]).any(|part| part.data_type(schema).map_or(true, |data_type| is_of_any_length(&data_type)));
+        let mut parts = arguments.chain([node]);
+        let has_any_length = |part: &Arc<dyn PhysicalExpr>| part.data_type(schema).map_or(true, |data_type| is_of_any_length(&data_type));
+        return constant::value(call.fun()).is_none() && parts.any(has_any_length);
     }
     node.is::<LikeExpr>() || node.is::<HigherOrderFunctionExpr>()
 }

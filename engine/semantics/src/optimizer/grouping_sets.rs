@@ -3,6 +3,9 @@
 //! Each set leaves out other columns and shows NULL for them: columns that a join makes equal, that a filter makes constant, that rows are
 //! sorted or divided by are none of that any more. DataFusion hands all that up, and leaves out sorts and exchanges that are needed then.
 //! A key that is a constant it takes for one above, too: `GROUP BY ROLLUP (a, 'x')` had a group more than once.
+//!
+//! Nor is it known of any aggregate that rows are sorted by a part of its keys, if that is a list, struct or map. DataFusion compares such
+//! keys one by one to see where a run of equal ones ends, and knows no order of theirs (GroupOrderingPartial of datafusion-physical-plan).
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 
 use super::barrier::Barrier;
 
@@ -28,7 +31,7 @@ impl PhysicalOptimizerRule for GroupingSets {
             Some(aggregate) if aggregate.group_expr().has_grouping_set() && has_constant(aggregate) => {
                 Ok(Transformed::yes(Arc::new(with_columns_of_constants(aggregate)?)))
             }
-            Some(aggregate) if aggregate.group_expr().has_grouping_set() => {
+            Some(aggregate) if aggregate.group_expr().has_grouping_set() || is_sorted_by_nested(aggregate) => {
                 let input: Arc<dyn ExecutionPlan> = Arc::new(Barrier::to_relations(Arc::clone(aggregate.input())));
                 Ok(Transformed::yes(replace_children_if_necessary(node, vec![input])?))
             }
@@ -44,6 +47,13 @@ impl PhysicalOptimizerRule for GroupingSets {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// By a part of the keys.
+fn is_sorted_by_nested(aggregate: &AggregateExec) -> bool {
+    let (keys, input) = (aggregate.group_expr().expr(), aggregate.input().schema());
+    let is_nested = |at: &usize| keys[*at].0.data_type(&input).is_ok_and(|data_type| data_type.is_nested());
+    matches!(aggregate.input_order_mode(), InputOrderMode::PartiallySorted(sorted) if sorted.iter().any(is_nested))
 }
 
 fn has_constant(aggregate: &AggregateExec) -> bool {

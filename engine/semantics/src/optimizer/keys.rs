@@ -91,7 +91,8 @@ fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
 pub struct RelationsWithoutKeys;
 
 thread_local! {
-    /// `plan` asks this planner about the same relation once more.
+    /// `plan` asks this planner about the same relation once more. `RelationPlannerContext::plan(&mut self, relation)` has no argument that
+    /// could say so; the call that sets this takes it, on this thread.
     static IS_SAME_RELATION: Cell<bool> = const { Cell::new(false) };
 }
 

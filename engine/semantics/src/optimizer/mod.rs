@@ -18,6 +18,7 @@ mod float_decimals;
 mod grouping_sets;
 mod in_subqueries;
 mod keys;
+mod leaf_fields;
 mod limits_below;
 mod long_chains;
 mod nearest_floats_of_files;
@@ -87,5 +88,5 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
     let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
     let rules = rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons);
-    rules.map(keys::around_rules_of_keys).collect()
+    rules.map(keys::around_rules_of_keys).map(leaf_fields::around_rules_of_fields).collect()
 }

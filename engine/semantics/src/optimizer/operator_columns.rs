@@ -1,8 +1,12 @@
-//! What is known of a column is not known of a cast of it that has another order.
+//! What is known of a column is not known of a cast of it that has another order, and of a nested constant there is nothing to know.
 //!
 //! DataFusion's operator for a projection casts the least and the greatest value of the column and takes them for those of the cast: of 2, 3
 //! and 10 as texts '10' was the greatest, with which `max` answered, and a filter found no value between both. Of a function it knows none, and
 //! such a cast becomes one when nothing else looks at it any more.
+//!
+//! A list, struct or map that is a constant becomes one, too. DataFusion takes a column of it for sorted and for its own least and greatest
+//! value, and compares such values one by one, as if they had an order (`ScalarValue::partial_cmp` is None of lists of structs): beside it
+//! `SELECT DISTINCT` and a filter failed.
 
 use std::sync::Arc;
 
@@ -13,9 +17,10 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::logical_plan::Projection;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
+use crate::functions::nested_order::constant;
 use crate::functions::{cast_function, map_under_names};
 
-/// The plan with functions for such casts; None if it has none.
+/// The plan with functions for such casts and constants; None if it has none.
 pub fn with_operator_columns(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let mut found = false;
     plan.apply_with_subqueries(|part| {
@@ -40,10 +45,11 @@ fn has_other_order(plan: &LogicalPlan) -> bool {
     expr.iter().any(|expr| changes_order(expr, input.schema()))
 }
 
-/// Whether one of the casts that the expression consists of does.
+/// Whether one of the casts that the expression consists of does, or it is a constant that has none.
 fn changes_order(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Alias(alias) => changes_order(&alias.expr, schema),
+        Expr::Literal(value, None) => value.data_type().is_nested() && !value.is_null(),
         Expr::Cast(cast) => {
             let keeps = cast.expr.get_type(schema).is_ok_and(|from| keeps_order(&from, cast.field.data_type()));
             !keeps || changes_order(&cast.expr, schema)
@@ -63,11 +69,12 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
         || (from.is_binary() && to.is_binary())
 }
 
-/// The outermost cast as a function.
+/// The outermost cast or the constant as a function.
 fn as_function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Alias(_) => expr.map_children(|inner| as_function(inner, schema)),
         expr if !changes_order(&expr, schema) => Ok(Transformed::no(expr)),
+        Expr::Literal(value, _) => Ok(Transformed::yes(constant::of(value))),
         Expr::Cast(cast) => {
             let (_, source) = cast.expr.to_field(schema)?;
             let function = cast_function(source, cast.field, false);

@@ -10,11 +10,12 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
-use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor};
 
 use super::slots::{Slot, Slots, Substitute, missing};
 use super::unset::UnsetTable;
 use super::{FunctionParameters, SlotValues};
+use crate::parameters::{parameter_number, parameter_numbers};
 use common::error::EngineError;
 
 impl RelationPlanner for FunctionParameters {
@@ -52,10 +53,8 @@ impl Call {
         };
         let [function] = name.0.as_slice() else { return None };
         let function = function.as_ident()?.to_string();
-        let mut parameter = FirstParameter(None);
         // Before they are planned: a list of centroids is long.
-        let _ = arguments.visit(&mut parameter);
-        let parameter = parameter.0?;
+        let parameter = format!("${}", parameter_numbers(arguments).first()?);
         let mut planned = Vec::new();
         for argument in arguments {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { return None };
@@ -63,22 +62,6 @@ impl Call {
         }
         let scanned = if is_lateral { function.clone() } else { format!("{function}()") };
         Some(Call { function, arguments: planned, parameter, scanned })
-    }
-}
-
-struct FirstParameter(Option<String>);
-
-impl Visitor for FirstParameter {
-    type Break = ();
-
-    fn pre_visit_value(&mut self, value: &ast::ValueWithSpan) -> std::ops::ControlFlow<()> {
-        match &value.value {
-            ast::Value::Placeholder(name) => {
-                self.0 = Some(name.clone());
-                std::ops::ControlFlow::Break(())
-            }
-            _ => std::ops::ControlFlow::Continue(()),
-        }
     }
 }
 
@@ -187,8 +170,7 @@ fn parameter_in(argument: &Expr) -> Option<String> {
 
 /// Of the type that `PREPARE p(BIGINT)` declares, if it declares one.
 fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<ScalarAndMetadata> {
-    let number = placeholder.id.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
-    let value = number.and_then(|number| values.get(number.checked_sub(1)?));
+    let value = parameter_number(&placeholder.id).and_then(|number| values.get(number.checked_sub(1)?));
     let given = value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?;
     let Some(field) = &placeholder.field else { return Ok(given) };
     let (value, metadata) = given.into_inner();

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, Query, Select, TableAlias, TableFactor, TableWithJoins, Value, Visit, Visitor,
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, Query, Select, TableAlias, TableFactor, TableWithJoins, Value, Visit, Visitor,
 };
 use parking_lot::Mutex;
 
@@ -38,25 +38,38 @@ pub fn mark(number: usize, select: &mut Select) -> bool {
     is_marked
 }
 
-/// A condition changes no columns, and may name one that is not known before those are.
+/// A condition changes no columns, and may name one that is not known before those are. The SELECTs in it may read joins themselves.
 fn leave_condition_out(join: &mut Join) {
-    if let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator)
-        && !has_query(condition)
-    {
-        *condition = Expr::value(Value::Boolean(true));
-    }
+    let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator) else { return };
+    let mut found = OuterQueries::default();
+    let _ = condition.visit(&mut found);
+    let subqueries = found.queries.into_iter().map(|subquery| Expr::Exists { subquery: Box::new(subquery), negated: false });
+    let both = |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) };
+    *condition = subqueries.reduce(both).unwrap_or_else(|| Expr::value(Value::Boolean(true)));
 }
 
-fn has_query(expr: &Expr) -> bool {
-    struct Queries;
-    impl Visitor for Queries {
-        type Break = ();
+/// The queries of an expression, without those inside of them.
+#[derive(Default)]
+struct OuterQueries {
+    queries: Vec<Query>,
+    depth: usize,
+}
 
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
+impl Visitor for OuterQueries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if self.depth == 0 {
+            self.queries.push(query.clone());
         }
+        self.depth += 1;
+        ControlFlow::Continue(())
     }
-    expr.visit(&mut Queries).is_break()
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
 }
 
 fn place_of(alias: &TableAlias) -> Option<FromElements> {

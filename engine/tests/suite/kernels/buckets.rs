@@ -79,7 +79,7 @@ fn bounds_and_edges_that_make_no_buckets_are_refused() {
     let nan = db.error("SELECT width_bucket(CAST('NaN' AS DOUBLE), 0, 5, 3)");
     assert_eq!(nan.to_string(), "width_bucket takes a number, and not NaN");
     assert!(nan.hint().is_some_and(|hint| hint.contains("leave NaN out")), "{:?}", nan.hint());
-    assert_eq!(error("1, [3, 2]"), "the edges of width_bucket are to increase, and 2 at place 2 follows 3");
+    assert_eq!(error("1, [3, 2]"), "the edges of width_bucket must increase, but 2 at position 2 follows 3");
     assert_eq!(error("1, 0, 10, 2.5"), "the number of buckets of width_bucket is an integer, and not DECIMAL(2,1)");
     assert_eq!(error("11, 0, 10, 9223372036854775807"), "width_bucket takes less than 9223372036854775807 buckets");
     let counted = error("1, 2, 3");

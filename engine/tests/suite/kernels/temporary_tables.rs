@@ -1,4 +1,4 @@
-//! Results that live as long as their session: volatile tables, and where SELECT … INTO puts rows.
+//! Results that live as long as their session: temporary tables, and where SELECT … INTO puts rows.
 
 mod changes;
 mod memory;
@@ -75,7 +75,7 @@ fn into_a_table_stores_the_rows() {
 }
 
 #[test]
-fn no_session_sees_a_volatile_table_of_another() {
+fn no_session_sees_a_temporary_table_of_another() {
     let db = Db::new();
     let other = db.engine.session().unwrap();
     db.run("SELECT 1 AS a INTO VOLATILE c");
@@ -88,12 +88,12 @@ fn no_session_sees_a_volatile_table_of_another() {
     assert_eq!(on(&other, "SELECT count(*) FROM system.columns WHERE table_name = 'c'").rows(), ["1"]);
     drop(other);
     assert_eq!(db.rows("SELECT * FROM c"), ["1"]);
-    assert_eq!(db.error("SELECT 2 AS a INTO VOLATILE c").to_string(), "volatile table \"c\" already exists");
+    assert_eq!(db.error("SELECT 2 AS a INTO VOLATILE c").to_string(), "temporary table \"c\" already exists");
     assert!(db.reopened().try_run("SELECT * FROM c").is_err());
 }
 
 #[test]
-fn a_session_that_is_set_as_another_has_its_volatile_tables() {
+fn a_session_that_is_set_as_another_has_its_temporary_tables() {
     let db = Db::new();
     db.run("SELECT 1 AS a INTO VOLATILE c");
     let other = db.engine.session().unwrap();
@@ -110,7 +110,7 @@ fn a_session_for_one_statement_says_that_it_keeps_no_tables() {
     db.session.refuse_temporary_tables("begin a session");
     for sql in ["SELECT 1 AS a INTO VOLATILE c", "CREATE TEMP TABLE c (a BIGINT)"] {
         let error = db.error(sql);
-        assert_eq!(error.to_string(), "the volatile table \"c\" would be lost at once: begin a session", "{sql}");
+        assert_eq!(error.to_string(), "the temporary table \"c\" would be lost at once: begin a session", "{sql}");
         assert_eq!(error.kind(), engine::ErrorKind::NotAllowed, "{sql}");
     }
 }

@@ -1,4 +1,4 @@
-//! Connections for HTTP: few, short, and one after the other closed when a request is slow to come.
+//! HTTP connections: few and short, and closed when a request is slow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use tokio::sync::Semaphore;
 use super::response::{answer, is_quick};
 use crate::monitor::Monitor;
 
-/// A watcher or two, and some room for people.
+/// Enough for a scraper or two, and for some people.
 const CONNECTIONS_MAX: usize = 64;
-/// For all headers of a request, from the end of the one before.
+/// The time limit for all headers of a request, counted from the end of the previous request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection is closed after so long, whatever it does: an answer that is not read would hold it for ever.
+/// A connection is closed after this time in any case: an answer that is not read would hold it for ever.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
-/// Of one request line and its headers.
+/// The limit for one request line and its headers.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 const HEADERS_MAX: usize = 64;
-/// After an error of accepting, of which "too many open files" comes again at once.
+/// The pause after a failed accept: "too many open files" would recur at once.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
-/// For ever.
+/// Accepts connections for ever.
 pub async fn accept(listener: TcpListener, monitor: Arc<Monitor>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -52,7 +52,7 @@ async fn handle_connection(stream: TcpStream, monitor: Arc<Monitor>) {
     let answered = service_fn(move |request| {
         let monitor = Arc::clone(&monitor);
         async move {
-            // Numbers are asked of the whole store: who asks about health does not wait for them.
+            // Metrics look at the whole store, and a request for /health must not wait for them.
             match is_quick(&request) {
                 true => Ok(answer(&request, &monitor)),
                 false => tokio::task::spawn_blocking(move || answer(&request, &monitor)).await,

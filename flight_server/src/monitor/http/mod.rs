@@ -1,10 +1,10 @@
 //! `/health` and `/metrics` over HTTP/1.1, for those who watch the server.
 //!
-//! - [`response`] — what is said to which request; [`connections`] who asks
+//! - [`response`] — the answer to a request; [`connections`] the connections of clients
 //!
 //! They have a thread of their own, because an answer matters most when the other threads are busy.
 //!
-//! Whoever connects is not trusted: connections are few, short and closed when a request is slow to come, and no body is read.
+//! Clients are not trusted: connections are few, short and closed when a request is slow, and no body is read.
 
 mod connections;
 mod response;
@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 use self::connections::accept;
 use crate::monitor::Monitor;
 
-/// For numbers that are being put together when the server ends.
+/// The time that an answer may still take when the server ends.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// A port that answers once [`Http::serve`] is called.
+/// A bound port, which answers once [`Http::serve`] is called.
 pub struct Http {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -33,7 +33,7 @@ pub struct Http {
 
 impl Http {
     pub async fn bind(address: SocketAddr, monitor: Arc<Monitor>) -> std::io::Result<Http> {
-        // That of this runtime would be woken by its threads.
+        // A listener of this runtime would be driven by its threads.
         let listener = TcpListener::bind(address).await?.into_std()?;
         Ok(Http { address: listener.local_addr()?, listener, monitor })
     }
@@ -42,12 +42,12 @@ impl Http {
         self.address
     }
 
-    /// On a thread of its own, until the result is dropped.
+    /// Serves on a thread of its own, until the result is dropped.
     pub fn serve(self) -> HttpThread {
         let over = CancellationToken::new();
         let until = over.clone();
         let answering = std::thread::Builder::new().name("quiver-http".into()).spawn(move || {
-            // Numbers are put together by one more thread.
+            // One more thread computes the metrics.
             let answered = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().and_then(|runtime| {
                 let ended = runtime.block_on(async {
                     let listener = TcpListener::from_std(self.listener)?;
@@ -70,7 +70,7 @@ impl Http {
     }
 }
 
-/// The thread that answers. When this is gone, so is that, and its port and what it held of the server are free.
+/// The thread that answers. Dropping this ends it, and releases its port and its references to the server.
 pub struct HttpThread {
     over: CancellationToken,
     thread: Option<JoinHandle<()>>,

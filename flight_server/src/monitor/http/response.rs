@@ -1,4 +1,4 @@
-//! What is said to which request.
+//! The answer to each request.
 
 use bytes::Bytes;
 use http_body_util::Full;

@@ -1,7 +1,7 @@
-//! The primary key in the definition of a stored table, which is the one place where the engine says the name and
-//! the order of its columns.
+//! Parses the primary key from the definition of a stored table, which is the only source of the name of the key and
+//! of the order of its columns.
 
-/// As `CONSTRAINT name PRIMARY KEY (column, …)` says it.
+/// The name and the columns of `CONSTRAINT name PRIMARY KEY (column, …)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrimaryKey {
     pub name: String,
@@ -10,16 +10,16 @@ pub struct PrimaryKey {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// Without quotes: a keyword, a number, a name in lower case.
+    /// An unquoted word: a keyword, a number, a name in lower case.
     Word(String),
-    /// A name that was in quotes.
+    /// A quoted name.
     Name(String),
-    /// A text, of which nobody asks what it says.
+    /// A string literal, whose content does not matter.
     Text,
     Mark(char),
 }
 
-/// Of a CREATE TABLE as `system.tables` shows it: every constraint is an item of its own, and has a name.
+/// Reads a CREATE TABLE as `system.tables` shows it: every constraint is an item of its own, and has a name.
 pub fn primary_key(definition: &str) -> Option<PrimaryKey> {
     let tokens = tokens(definition);
     let mut depth = 0usize;
@@ -29,7 +29,7 @@ pub fn primary_key(definition: &str) -> Option<PrimaryKey> {
             Token::Mark(')') => depth = depth.saturating_sub(1),
             _ => {}
         }
-        // After the parenthesis of the columns, or a comma between them, a new item begins.
+        // A new item begins after the parenthesis that opens the list, or after a comma in it.
         if depth == 1
             && matches!(token, Token::Mark('(' | ','))
             && let Some(key) = tokens.get(at + 1..).and_then(key_item)
@@ -42,7 +42,7 @@ pub fn primary_key(definition: &str) -> Option<PrimaryKey> {
 
 fn key_item(tokens: &[Token]) -> Option<PrimaryKey> {
     let is_word = |at: usize, word: &str| matches!(tokens.get(at), Some(Token::Word(found)) if found == word);
-    // A column of that name would be in quotes.
+    // A column of that name would be quoted.
     if !(is_word(0, "CONSTRAINT") && is_word(2, "PRIMARY") && is_word(3, "KEY") && tokens.get(4) == Some(&Token::Mark('('))) {
         return None;
     }
@@ -85,7 +85,7 @@ fn is_part(char: char) -> bool {
     char.is_alphanumeric() || matches!(char, '_' | '$' | '@' | '#')
 }
 
-/// A word, or the text behind the letter that says what kind of text it is.
+/// A word, or the string literal after the letter that is its prefix.
 fn word(text: &str) -> (Option<Token>, usize) {
     let length = text.find(|char| !is_part(char)).unwrap_or(text.len());
     let (word, rest) = text.split_at(length);
@@ -96,7 +96,7 @@ fn word(text: &str) -> (Option<Token>, usize) {
     (Some(Token::Word(word.to_string())), length)
 }
 
-/// Of what is in quotes, with them. A quote twice is one inside.
+/// The length of a quoted token with its quotes. A doubled quote stands for one inside.
 fn quoted_length(text: &str, quote: char, has_escapes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, char)) = chars.next() {
@@ -109,7 +109,7 @@ fn quoted_length(text: &str, quote: char, has_escapes: bool) -> usize {
     text.len()
 }
 
-/// `$tag$` at the beginning.
+/// The `$tag$` at the beginning.
 fn dollar_tag(text: &str) -> Option<&str> {
     let end = text[1..].find('$')? + 2;
     let tag = &text[..end];
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_texts_and_comments_say_is_no_key() {
+    fn keys_in_literals_and_comments_are_ignored() {
         let fakes = [
             "CHECK (t <> ', CONSTRAINT x PRIMARY KEY (c)')",
             "CHECK (t <> E'it\\'s (, CONSTRAINT x PRIMARY KEY (c)')",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_never_end_end_the_definition() {
+    fn an_unterminated_literal_ends_the_definition() {
         for sql in ["CREATE TABLE t (\"a", "CREATE TABLE t ('a", "(E'\\", "($$", "(/*", "$", "", "(, CONSTRAINT"] {
             assert_eq!(key(sql), None, "{sql}");
         }

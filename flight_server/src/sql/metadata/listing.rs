@@ -1,20 +1,20 @@
-//! What there is: tables of the store, and those that tell about it.
+//! Lists the tables of the store and the system tables.
 
 use engine::{EngineError, Session, TableListing};
 
 pub const TABLE: &str = "TABLE";
 pub const VIEW: &str = "VIEW";
-/// Files that are read where they are.
+/// Tables over files outside of the store.
 pub const EXTERNAL_TABLE: &str = "EXTERNAL TABLE";
-/// What the engine tells about itself and the store.
+/// Tables of the engine about itself and the store.
 pub const SYSTEM_TABLE: &str = "SYSTEM TABLE";
 
-/// In order. Volatile tables are no type of their own.
+/// Sorted. Temporary tables have no type of their own.
 pub const TABLE_TYPES: [&str; 4] = [EXTERNAL_TABLE, SYSTEM_TABLE, TABLE, VIEW];
 
 const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// The engine lists none of them; `information_schema_is_listed_as_it_is` holds them to what it has.
+/// The engine does not list them. The test `information_schema_is_listed_as_it_is` compares them with those that it has.
 const INFORMATION_SCHEMA_TABLES: [&str; 7] = ["columns", "df_settings", "parameters", "routines", "schemata", "tables", "views"];
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,10 +24,10 @@ pub struct Listed {
     pub table_type: &'static str,
 }
 
-/// By schema, name and type.
+/// Sorted by schema, name and type.
 pub fn listed(session: &Session) -> Result<Vec<Listed>, EngineError> {
     let system = session.system_tables();
-    // A table of somebody's own in the schema `system` cannot be named where the engine has one of that name.
+    // A user's table in the schema `system` is hidden by an engine's table of the same name.
     let is_hidden = |own: &TableListing| system.iter().any(|table| table.schema == own.schema && table.name == own.name);
     let mut own = session.tables()?;
     own.retain(|table| !is_hidden(table));
@@ -51,7 +51,7 @@ fn of(table: TableListing) -> Listed {
     Listed { schema: table.schema, name: table.name, table_type }
 }
 
-/// Of the store and of tables about it, each once, in order.
+/// The schemas of the store and of system tables, sorted and without duplicates.
 pub fn schema_names(session: &Session) -> Result<Vec<String>, EngineError> {
     let mut names = session.schema_names()?;
     names.extend(session.system_tables().into_iter().map(|table| table.schema));

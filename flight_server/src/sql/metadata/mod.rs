@@ -1,4 +1,4 @@
-//! What the metadata calls of Flight SQL answer, as record batches.
+//! The answers to the metadata calls of Flight SQL, as record batches.
 //!
 //! | command | columns | rows |
 //! |---|---|---|
@@ -11,11 +11,11 @@
 //! | `CommandGetSqlInfo` | [`sql_info::schema`]`()` | [`sql_info::batch`]`(session, &command, &facts)` |
 //! | `CommandGetXdbcTypeInfo` | [`xdbc_types::schema`]`()` | [`xdbc_types::batch`]`(session, &command)` |
 //!
-//! Each `batch` gives `Result<RecordBatch, EngineError>`, of one batch with just the columns of its `schema`; that of
-//! `foreign_keys` cannot fail. [`ServerFacts`] is what only the server knows. `flight_wire::annotated` adds to a schema
-//! what JDBC and ADBC read of each column.
+//! Each `batch` returns `Result<RecordBatch, EngineError>`, one batch with exactly the columns of its `schema`; that of
+//! `foreign_keys` cannot fail. [`ServerFacts`] has what only the server knows. `flight_wire::annotated` adds to a schema
+//! the metadata that JDBC and ADBC read of each column.
 //!
-//! A question to the engine is SQL in the session of who asks, so a transaction sees what it has changed.
+//! The engine is queried by SQL in the caller's session, so a transaction sees its own changes.
 //!
 //! **Invariants.** Names of columns, their types and whether they may be NULL are those of FlightSql.proto. A call
 //! without a filter returns everything. Rows come in the order that the proto says.

@@ -2,7 +2,7 @@
 
 use crate::sessions::CATALOG;
 
-/// What takes `%` and `_` for themselves, in front of them.
+/// The escape character, which makes a following `%` or `_` literal.
 pub const ESCAPE: char = '\\';
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ enum Part {
     Char(char),
 }
 
-/// Without a pattern everything fits.
+/// No pattern matches everything.
 #[derive(Debug, Clone)]
 pub struct Pattern(Option<Vec<Part>>);
 
@@ -31,11 +31,11 @@ fn parts(pattern: &str) -> Vec<Part> {
     let mut chars = pattern.chars().peekable();
     while let Some(char) = chars.next() {
         parts.push(match char {
-            // Several mean the same as one, and would be walked through for every name.
+            // Several `%` in a row mean the same as one, and each would cost time for every name.
             '%' if parts.last() == Some(&Part::Any) => continue,
             '%' => Part::Any,
             '_' => Part::One,
-            // In front of anything else it is a character like others: names may hold it.
+            // In front of another character it stands for itself: names may contain it.
             ESCAPE => match chars.next_if(|next| matches!(next, '%' | '_' | &ESCAPE)) {
                 Some(escaped) => Part::Char(escaped),
                 None => Part::Char(ESCAPE),
@@ -46,7 +46,7 @@ fn parts(pattern: &str) -> Vec<Part> {
     parts
 }
 
-/// Goes back to the last `%` alone, so that no pattern costs more than its length times that of the name.
+/// Backtracks to the last `%` only, so that the cost is at most the length of the pattern times that of the name.
 fn fits(parts: &[Part], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut part) = (0, 0);
@@ -71,8 +71,8 @@ fn fits(parts: &[Part], name: &str) -> bool {
     parts[part..].iter().all(|part| *part == Part::Any)
 }
 
-/// Whether a filter, which is no pattern, lets through what is in the one catalog. An empty text asks for what
-/// is in none.
+/// Whether a filter, which is not a pattern, matches the only catalog. An empty text matches objects without
+/// a catalog.
 pub fn is_in_catalog(filter: Option<&str>) -> bool {
     filter.is_none_or(|name| name == CATALOG)
 }
@@ -97,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn escaped_they_are_themselves() {
+    fn escaped_wildcards_are_literal() {
         assert!(fits("a\\_b", "a_b") && !fits("a\\_b", "axb"));
         assert!(fits("100\\%", "100%") && !fits("100\\%", "1000"));
         assert!(fits("a\\\\b", "a\\b") && fits("a\\b", "a\\b") && fits("a\\", "a\\"));
     }
 
     #[test]
-    fn a_pattern_of_many_percent_signs_ends() {
+    fn a_pattern_of_many_percent_signs_is_matched_fast() {
         assert!(!fits(&"%a".repeat(2_000), &"a".repeat(1_999)));
     }
 

@@ -1,4 +1,4 @@
-//! `CommandGetPrimaryKeys`: of stored tables, as they are declared.
+//! `CommandGetPrimaryKeys`: the primary keys of stored tables, as they are declared.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ pub fn schema() -> SchemaRef {
     ]))
 }
 
-/// By schema, table and place in the key, which counts from 1. Names are no patterns here.
+/// Sorted by schema, table and position in the key, which counts from 1. Names are not patterns here.
 pub async fn batch(session: &Session, command: &CommandGetPrimaryKeys) -> Result<RecordBatch, EngineError> {
     if !is_in_catalog(command.catalog.as_deref()) {
         return Ok(RecordBatch::new_empty(schema()));

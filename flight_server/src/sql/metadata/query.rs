@@ -1,4 +1,4 @@
-//! Questions to the engine in SQL.
+//! Queries to the engine in SQL.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
@@ -7,12 +7,12 @@ use engine::{EngineError, Session};
 
 use super::internal;
 
-/// A text as SQL.
+/// A string literal of SQL.
 pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A name as SQL, kept as it is.
+/// A quoted identifier of SQL.
 pub fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

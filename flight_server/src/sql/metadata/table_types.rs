@@ -1,4 +1,4 @@
-//! `CommandGetTableTypes`: the kinds of tables there are.
+//! `CommandGetTableTypes`: the types of tables.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `CommandGetTables`, with the columns of each table where they are asked for.
+//! `CommandGetTables`, with the columns of each table if the client wants them.
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub fn schema(include_schema: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// By schema, name and type. Columns have the types in which the client gets their values.
+/// Sorted by schema, name and type. Columns have the types in which the client gets their values.
 pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTypes) -> Result<RecordBatch, EngineError> {
     let mut tables = listed(session)?;
     let (schemas, names) =
@@ -63,8 +63,8 @@ fn columns(tables: &[Listed]) -> Vec<ArrayRef> {
     vec![text(|_| CATALOG), text(|table| &table.schema), text(|table| &table.name), text(|table| table.table_type)]
 }
 
-/// As clients get them; None if the table is gone meanwhile. A view that cannot be used has none, and so has an
-/// external table whose files are gone: they hide no other table.
+/// The columns as clients get them; `None` if the table was dropped meanwhile. A broken view has no columns, and neither has an
+/// external table without its files, so that one such table does not fail the whole list.
 async fn columns_of(session: &Session, table: &Listed, types: WireTypes) -> Result<Option<Schema>, EngineError> {
     let origin = Origin {
         catalog: CATALOG.to_string(),
@@ -72,7 +72,7 @@ async fn columns_of(session: &Session, table: &Listed, types: WireTypes) -> Resu
         table: table.name.clone(),
         is_read_only: table.table_type != TABLE,
     };
-    // What cannot be planned fails no transaction here, as it would if it ran.
+    // Only described and not run, so that a broken view does not fail an open transaction.
     match session.describe(&format!("SELECT * FROM {}.{}", name(&table.schema), name(&table.name))).await {
         Ok(described) => Ok(Some(annotated(&wire_schema(&described.schema, types), Some(&origin)))),
         Err(_) if matches!(table.table_type, VIEW | EXTERNAL_TABLE) => Ok(Some(Schema::empty())),
@@ -81,7 +81,7 @@ async fn columns_of(session: &Session, table: &Listed, types: WireTypes) -> Resu
     }
 }
 
-/// A message of IPC, as FlightSql.proto wants it.
+/// An IPC message, as FlightSql.proto requires it.
 fn message(schema: &Schema) -> Result<Vec<u8>, EngineError> {
     let options = IpcWriteOptions::default();
     let IpcMessage(bytes) = IpcMessage::try_from(SchemaAsIpc::new(schema, &options)).map_err(internal)?;

@@ -1,5 +1,5 @@
-//! `CommandGetXdbcTypeInfo`: the types that a column can be declared with, and which type of ODBC and JDBC each is.
-//! A client finds here what to declare a column as, so there is a name for every one of their types that fits.
+//! `CommandGetXdbcTypeInfo`: the types that a column can be declared with, and the ODBC and JDBC type of each.
+//! A client looks up here how to declare a column, so every ODBC and JDBC type that fits has a name.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use engine::{EngineError, Session};
 
 use super::{build_batch, internal};
 
-/// Made once: what it says is the same in every session.
+/// Made once, because it is the same in every session.
 static TYPES: LazyLock<Result<XdbcTypeInfoData, String>> = LazyLock::new(|| {
     let mut data = XdbcTypeInfoDataBuilder::new();
     types().into_iter().for_each(|info| data.append(info));
@@ -25,7 +25,7 @@ pub fn schema() -> SchemaRef {
     XdbcTypeInfoDataBuilder::new().schema()
 }
 
-/// By type and name; of a type that no column can have there is no row.
+/// Sorted by type and name. A type that no column can have has no row.
 pub fn batch(_: &Session, command: &CommandGetXdbcTypeInfo) -> Result<RecordBatch, EngineError> {
     let types = TYPES.as_ref().map_err(internal)?;
     let rows = types.record_batch(command.data_type).map_err(internal)?;
@@ -47,7 +47,7 @@ pub fn types() -> Vec<XdbcTypeInfo> {
     let mut types = numbers();
     types.extend(texts());
     types.extend(times());
-    // No type of ODBC or JDBC is one of these.
+    // ODBC and JDBC have no corresponding types.
     types.extend(["ARRAY", "STRUCT", "MAP", "TENSOR"].map(|name| plain(name, XdbcDataType::XdbcUnknownType)));
     types
 }
@@ -61,7 +61,7 @@ fn numbers() -> Vec<XdbcTypeInfo> {
         types.push(integer(name, data_type, digits, false));
         types.push(integer(&format!("{name} UNSIGNED"), data_type, unsigned_digits, true));
     }
-    // FLOAT without digits is REAL.
+    // FLOAT without a precision is REAL.
     for (name, data_type, digits) in [("REAL", XdbcReal, 24), ("FLOAT", XdbcFloat, 24), ("DOUBLE", XdbcDouble, 53)] {
         types.push(XdbcTypeInfo { num_prec_radix: Some(2), ..number(name, data_type, digits, false) });
     }
@@ -109,12 +109,12 @@ fn times() -> Vec<XdbcTypeInfo> {
         ..quoted(name, data_type, &format!("{} '", name.split(' ').next().unwrap_or(name)))
     };
     vec![
-        // DATE has the number of YEAR among the subcodes.
+        // The subcode of DATE has the same number as that of YEAR.
         time("DATE", XdbcDate, DATE_CHARS, (0, 0), XdbcDatetimeSubcode::XdbcSubcodeYear),
         time("TIME", XdbcTime, TIME_CHARS, (9, 9), XdbcDatetimeSubcode::XdbcSubcodeTime),
         time("TIMESTAMP", XdbcTimestamp, TIMESTAMP_CHARS, (0, 9), XdbcDatetimeSubcode::XdbcSubcodeTimestamp),
         time("TIMESTAMP WITH TIME ZONE", XdbcTimestamp, INSTANT_CHARS, (0, 9), XdbcDatetimeSubcode::XdbcSubcodeTimestampWithTimezone),
-        // Months, days and nanoseconds at once, for which there is no subcode.
+        // Months, days and nanoseconds together, for which there is no subcode.
         quoted("INTERVAL", XdbcInterval, "INTERVAL '"),
     ]
 }

@@ -19,9 +19,9 @@ use crate::sql::statements::{Started, Statement, Values, is_kill, start_in};
 use crate::sql::transactions::TransactionScope;
 use crate::stream::{Batches, ClientOptions};
 
-/// A statement that is no plain INSERT runs for each of them.
+/// The limit of rows of parameters: a statement other than a plain INSERT runs once for each of them.
 const PARAMETER_ROWS_MAX: usize = 1_000_000;
-/// What a column of the result or a parameter takes, about, with all that is said of it.
+/// The approximate memory of a column of the result or of a parameter, including its metadata.
 const FIELD_BYTES: usize = 1 << 10;
 
 pub struct PreparedStatements {
@@ -34,17 +34,17 @@ pub struct Prepared {
     pub(super) statement: Statement,
     pub(super) kind: StatementKind,
     pub connection: Arc<Connection>,
-    /// The session it was made in, and ends with.
+    /// The session in which it was prepared, and with which it ends.
     pub session: Option<Handle>,
-    /// As they are sent; of the result no fields where there is none.
+    /// The schemas as they are sent. That of the result is empty if there is no result.
     pub schema: SchemaRef,
     pub parameters: SchemaRef,
     bound: Mutex<Bound>,
-    /// For its words and its columns.
+    /// The share of the budget for its text and its columns.
     _shares: [BudgetShare; 2],
 }
 
-/// Rows of parameters as they came, and what they take.
+/// Rows of parameters as they were sent, and their share of the budget.
 #[derive(Default)]
 pub struct BoundRows {
     pub rows: Vec<RecordBatch>,
@@ -65,7 +65,7 @@ impl PreparedStatements {
         PreparedStatements { open, parameter_bytes_max: options.parameter_bytes_max, budget: Arc::clone(budget) }
     }
 
-    /// The statement is planned to know its columns and parameters; it does not run.
+    /// Plans the statement to find its columns and parameters, without running it.
     pub async fn prepare(
         &self,
         connection: Arc<Connection>,
@@ -98,7 +98,7 @@ impl PreparedStatements {
         self.open.get(principal, handle)
     }
 
-    /// False where it was closed before, which is no harm.
+    /// False if it was closed before, which is harmless.
     pub fn close(&self, principal: &Principal, handle: &[u8]) -> bool {
         self.open.remove(principal, handle)
     }
@@ -119,17 +119,17 @@ impl PreparedStatements {
         self.open.len()
     }
 
-    /// What was bound before is forgotten.
+    /// Binds parameters, which replace those that were bound before.
     pub fn bind(&self, prepared: &Prepared, received: Option<BoundRows>) -> Result<(), Status> {
         let BoundRows { rows, bytes } = received.unwrap_or_default();
-        // First: both at once may be more than there is.
+        // The old ones are dropped first, because both together may exceed the budget.
         *prepared.bound.lock() = Bound::default();
         let share = self.budget.take(bytes)?;
         *prepared.bound.lock() = Bound { rows, _share: Some(share) };
         Ok(())
     }
 
-    /// The rows of parameters that a client sends; empty batches are left out.
+    /// The rows of parameters that a client sends, without empty batches.
     pub async fn received(&self, batches: Option<Batches>) -> Result<Option<BoundRows>, Status> {
         let Some(mut batches) = batches else { return Ok(None) };
         if batches.schema().fields().is_empty() {
@@ -161,7 +161,7 @@ impl PreparedStatements {
 }
 
 impl Prepared {
-    /// Of the statement.
+    /// The schema of the parameters.
     pub fn words_bytes(&self) -> usize {
         self.statement.words_bytes()
     }
@@ -174,13 +174,13 @@ impl Prepared {
         self.bound.lock().rows.clone()
     }
 
-    /// The columns as of now, for who may still know them.
+    /// Describes the current columns, if the caller may still see them.
     pub async fn schema_now(&self, client_options: ClientOptions) -> Result<SchemaRef, Status> {
         let described = self.statement.describe(&self.connection.turn_of_prepared().await?).await?;
         Ok(wire_schema(&described.schema, client_options.types))
     }
 
-    /// Plans it, if it is a query, with the row that is bound.
+    /// Plans it with the bound row, if it is a query.
     pub async fn start(&self, beside: TransactionScope<'_>) -> Result<Started, Status> {
         let bound = self.bound();
         let turn = self.connection.turn_of_prepared().await?;

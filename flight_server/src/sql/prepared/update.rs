@@ -1,4 +1,4 @@
-//! A prepared statement that changes rows, run for each row of its parameters: all of them count, or none.
+//! Runs a prepared statement that changes rows for each row of its parameters: all of the runs take effect, or none.
 
 use arrow::array::RecordBatch;
 use engine::StatementKind;
@@ -10,7 +10,7 @@ use crate::sessions::{CallContext, SessionLock, Sessions};
 use crate::sql::statements::{Statement, Values, run_in};
 use crate::sql::transactions::TransactionScope;
 
-/// The rows that came with the call, or else those that were bound before; the number of rows changed.
+/// Runs it with the rows of the call, or else with those that were bound before. Returns the number of changed rows.
 pub async fn update(
     prepared: &Prepared,
     received: Option<BoundRows>,
@@ -22,7 +22,7 @@ pub async fn update(
     let rows = received.map_or_else(|| prepared.bound(), |received| received.rows);
     let turn = prepared.connection.turn_of_prepared().await?;
     match rows.as_slice() {
-        // No row of parameters is nothing to do, unless none were asked for.
+        // Without rows of parameters there is nothing to do, unless the statement has no parameters.
         [] if is_given && !prepared.parameters.fields().is_empty() => Ok(0),
         [] => run_in(&turn, &prepared.statement, None, beside).await,
         [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.statement, Some(Values { batch, row: 0 }), beside).await,
@@ -31,7 +31,7 @@ pub async fn update(
         )),
         many if turn.session().is_in_transaction() => run_all(&turn, &prepared.statement, many).await,
         many => {
-            // Dropped before its end, by an error or because the client left, it rolls back.
+            // If it is dropped early, because of an error or because the client left, it rolls back.
             let transaction = sessions.transaction(caller)?;
             let turn = transaction.turn().await?;
             let changed = run_all(&turn, &prepared.statement, many).await?;

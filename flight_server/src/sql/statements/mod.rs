@@ -1,4 +1,4 @@
-//! What a client asks for, run once; and the results that wait to be fetched.
+//! Statements of clients, which run once, and the results that wait to be fetched.
 
 mod outcome;
 mod statement;
@@ -18,7 +18,7 @@ pub use outcome::{Done, Started};
 pub use statement::{Statement, Values, plan_of};
 pub use tickets::{TicketInfo, Tickets};
 
-/// Whether the text is that of KILL.
+/// Whether the text is a KILL statement.
 pub fn is_kill(sql: &str) -> bool {
     let first = sql.split_whitespace().next();
     first.is_some_and(|word| word.eq_ignore_ascii_case("KILL"))
@@ -45,14 +45,14 @@ pub async fn start_in(
     match output.kind() {
         StatementKind::Query => Ok(Started::Query(output)),
         _ => {
-            // One about transactions has had its effect when it has begun.
+            // A statement about transactions has taken effect when it has started.
             let is_in_transaction = turn.session().is_in_transaction();
             finish(output, is_in_transaction).await.map(Started::Done)
         }
     }
 }
 
-/// Runs a statement to its end; the number of rows it changed, 0 where it changes none, -1 for a query.
+/// Runs a statement to its end. Returns the number of rows it changed, 0 if it changes none, or -1 for a query.
 pub async fn run(
     connection: &Connection,
     statement: &Statement,
@@ -74,7 +74,7 @@ pub async fn run_in(
         let is_in_transaction = turn.session().is_in_transaction();
         return finish(output, is_in_transaction).await.map(|done| done.rows);
     }
-    // EXPLAIN ANALYZE and OPTIMIZE do something, although they are read like queries.
+    // EXPLAIN ANALYZE and OPTIMIZE have effects, although they return rows like queries.
     while let Some(batch) = output.next().await {
         batch.map_err(status)?;
     }
@@ -89,7 +89,7 @@ async fn begin(
 ) -> Result<QueryOutput, Status> {
     let was_in_transaction = turn.session().is_in_transaction();
     let output = statement.begin(turn, values).await?;
-    // What a statement is about is known once it was read, and nobody else has had the session since.
+    // The kind of a statement is known after parsing, and no other statement has used the session since.
     if !was_in_transaction
         && turn.session().is_in_transaction()
         && let Err(refused) = beside.check()
@@ -107,7 +107,7 @@ async fn finish(output: QueryOutput, is_in_transaction: bool) -> Result<Done, St
     Ok(Done { kind, rows, report, is_in_transaction })
 }
 
-/// Of the one row that a write yields.
+/// The number in the one row that a write returns.
 fn count(batch: &RecordBatch) -> i64 {
     let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.values().iter().map(|count| i64::try_from(*count).unwrap_or(i64::MAX)).sum())

@@ -1,20 +1,20 @@
-//! What a statement has given when its first step is done.
+//! The outcome of starting a statement.
 
 use engine::{QueryOutput, QueryReport, StatementKind};
 
-/// A statement that has begun.
+/// A statement that has started.
 pub enum Started {
-    /// Planned; nothing of it runs before it is read.
+    /// A planned query. It does not run before it is read.
     Query(QueryOutput),
-    /// Anything else has run to its end.
+    /// Any other statement, which has run to its end.
     Done(Done),
 }
 
-/// What has run gives no rows.
+/// A statement that has run, without rows.
 pub struct Done {
     pub kind: StatementKind,
     pub rows: i64,
     pub report: QueryReport,
-    /// Afterwards.
+    /// Whether a transaction is open afterwards.
     pub is_in_transaction: bool,
 }

@@ -1,4 +1,4 @@
-//! What a client asks to be run: SQL, or a plan of Substrait.
+//! A statement of a client: SQL, or a Substrait plan.
 
 use arrow::array::RecordBatch;
 use arrow_flight::sql::SubstraitPlan;
@@ -10,10 +10,10 @@ use tonic::Status;
 use crate::error::{status, status_in};
 use crate::sessions::SessionLock;
 
-/// Of the result, for each byte of a plan, beside what it is for SQL: a number takes a few bytes in a plan, and many words in SQL.
+/// The factor between the size of a Substrait plan and that of SQL with the same cost: a plan is more compact than SQL.
 const PLAN_BYTES_PER_BYTE: usize = 8;
 
-/// A row of bound parameters.
+/// One row of bound parameters.
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub batch: &'a RecordBatch,
@@ -22,7 +22,7 @@ pub struct Values<'a> {
 
 pub enum Statement {
     Sql(String),
-    /// As it came, and what it is about.
+    /// The plan as it was sent, and the objects that it refers to.
     Plan {
         plan: Bytes,
         binding: Binding,
@@ -30,13 +30,13 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The version that stands beside a plan is not looked at: the plan says its own.
+    /// The version field of the command is ignored, because the plan has its own.
     pub fn of_plan(plan: Option<SubstraitPlan>, binding: &Binding) -> Result<Statement, Status> {
         let plan = plan.ok_or_else(|| Status::invalid_argument("the command has no plan; put a substrait.Plan into it"))?;
         Ok(Statement::Plan { plan: plan.plan, binding: binding.clone() })
     }
 
-    /// What it takes to keep it.
+    /// The memory that it takes.
     pub fn bytes(&self) -> usize {
         match self {
             Statement::Sql(sql) => sql.len(),
@@ -44,7 +44,7 @@ impl Statement {
         }
     }
 
-    /// As long as a statement of SQL whose plan takes as much.
+    /// The length of an SQL statement whose plan takes as much memory.
     pub fn words_bytes(&self) -> usize {
         match self {
             Statement::Sql(sql) => sql.len(),
@@ -52,7 +52,7 @@ impl Statement {
         }
     }
 
-    /// What it takes and gives; it does not run.
+    /// Describes its parameters and its result, without running it.
     pub async fn describe(&self, turn: &SessionLock<'_>) -> Result<Description, Status> {
         match self {
             Statement::Sql(sql) => turn.session().describe_to_run(sql).await.map_err(|error| status_in(error, sql)),
@@ -68,7 +68,7 @@ impl Statement {
                 turn.settle(&output, None)?;
                 Ok(output)
             }
-            // It reads, and so there is nothing to settle.
+            // A plan only reads, so there is nothing to settle.
             (Statement::Plan { plan, binding }, None) => substrait_plans::run(turn.session(), plan, binding).await.map_err(plan_status),
             (Statement::Plan { plan, binding }, Some(Values { batch, row })) => {
                 substrait_plans::run_with(turn.session(), plan, binding, batch, row).await.map_err(plan_status)
@@ -81,7 +81,7 @@ pub fn plan_status(error: PlanError) -> Status {
     status(error.into())
 }
 
-/// The plan of a query, as a client may send it back.
+/// The Substrait plan of a query, which a client may send back.
 pub async fn plan_of(turn: &SessionLock<'_>, sql: &str) -> Result<Bytes, Status> {
     let plan = substrait_plans::from_sql(turn.session(), sql).await.map_err(|error| status_in(error.into(), sql))?;
     Ok(plan.into())

@@ -1,4 +1,4 @@
-//! Tickets: a handle of something planned, never words of SQL. Each is good for one DoGet, and ends with its session.
+//! Tickets: a handle of a planned query, never SQL text. Each is valid for one DoGet, and ends with its session.
 
 use std::sync::Arc;
 
@@ -28,44 +28,44 @@ pub struct Tickets {
     active_streams: Arc<ActiveStreams>,
     executors: Arc<Executors>,
     budget: Arc<Budget>,
-    /// Cancelled when the server's patience with running calls is over.
+    /// Cancelled when the time for running calls is over during a shutdown.
     stop: CancellationToken,
 }
 
-/// The handle of everything that has run already: nothing of it is left to fetch, so nothing is kept for it,
-/// and a client may change rows as often as it likes without reading what comes of it.
+/// The handle of every statement that has run already: there is nothing to fetch, so nothing is kept for it,
+/// and a client may run any number of writes without fetching their empty results.
 const DONE: &[u8] = b"done";
 
-/// What a plan takes, about: so much, and so much for each byte of its words.
+/// The approximate memory of a plan: a constant, and a factor of the length of its text.
 const PLAN_BYTES: usize = 32 << 10;
 const PLAN_BYTES_PER_BYTE: usize = 4;
 
-/// A result that nobody has fetched yet.
+/// A result that was not fetched yet.
 struct PendingResult {
     output: Mutex<Option<QueryOutput>>,
-    /// As it was asked for when it was planned: its schema was told then.
+    /// The options at planning time, because the client got the schema then.
     client_options: ClientOptions,
     connection: Arc<Connection>,
-    /// That it was asked for in, and ends with.
+    /// The session of the statement, with which it ends.
     session: Option<Handle>,
-    /// That planned it.
+    /// The connection that planned it.
     call: CallTrace,
     _share: BudgetShare,
 }
 
 impl Drop for PendingResult {
-    /// Of what nobody has fetched.
+    /// Drops a result that was not fetched, within the span of its call.
     fn drop(&mut self) {
         let output = self.output.get_mut().take();
         self.call.within(|| drop(output));
     }
 }
 
-/// What is told of a result before it is fetched.
+/// The description of a result before it is fetched.
 pub struct TicketInfo {
     pub handle: Handle,
     pub schema: SchemaRef,
-    /// Rows that were changed, if that is known.
+    /// The number of changed rows, if it is known.
     pub rows: Option<i64>,
     pub report: Bytes,
 }
@@ -89,7 +89,7 @@ impl Tickets {
         })
     }
 
-    /// `words_bytes` of the statement say what its plan may take.
+    /// `words_bytes`, the length of the statement, gives an estimate of the memory of its plan.
     pub fn keep(
         &self,
         started: Started,
@@ -121,19 +121,19 @@ impl Tickets {
         Ok(TicketInfo { handle, schema, rows: None, report })
     }
 
-    /// The result, for the only time. The caller's wishes decide about compression; the types were decided before.
+    /// Fetches the result, which is possible once. The caller's options decide the compression; the types were decided before.
     pub fn fetch(&self, caller: &CallContext, handle: &[u8]) -> Result<FlightStream, Status> {
         let (principal, client_options) = (&caller.principal, caller.client_options);
         if handle == DONE {
             return of_batches(&Arc::new(Schema::empty()), Vec::new(), client_options);
         }
-        // First: a result that is taken can be fetched by nobody else.
+        // Checked first, because a result that is taken cannot be fetched again.
         self.active_streams.check_room(principal)?;
         let waiting = self.waiting.take(principal, handle)?;
         let output = waiting.output.lock().take();
         let mut output =
             output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
-        // Some time may have passed since it was planned.
+        // Check again, because it may have been planned long ago.
         output.check_reads().map_err(status)?;
         self.stream(
             caller,
@@ -144,12 +144,12 @@ impl Tickets {
         )
     }
 
-    /// Whether one more result may be read: to be asked before one is made.
+    /// An error if no further result may be read. Called before one is made.
     pub fn check_room(&self, principal: &Principal) -> Result<(), Status> {
         self.active_streams.check_room(principal)
     }
 
-    /// A result without a ticket, which ends with the server as all do.
+    /// A result without a ticket. It ends with the server, as all results do.
     pub fn read(&self, caller: &CallContext, output: QueryOutput, kept: impl Send + 'static) -> Result<FlightStream, Status> {
         self.stream(caller, new_handle(), output, caller.client_options, kept)
     }
@@ -168,23 +168,23 @@ impl Tickets {
         self.active_streams.get(&caller.principal, handle, end, outgoing.into_stream(kept, self.executors.lease())?)
     }
 
-    /// Of a result that waits or is being read.
+    /// Cancels a result that waits or is being read.
     pub fn cancel(&self, principal: &Principal, handle: &[u8]) -> Option<CancelStatus> {
         let is_there = self.waiting.remove(principal, handle) || self.active_streams.cancel(principal, handle);
         is_there.then_some(CancelStatus::Cancelled)
     }
 
-    /// What nobody has begun to fetch of the results that were asked for in it.
+    /// Drops the results of the session that were not fetched.
     pub fn end_of_session(&self, session: &Handle) {
         self.waiting.retain(|_, waiting| waiting.session.as_ref() != Some(session));
     }
 
-    /// How far a result is; None before it is read, when nothing of it runs, and after its end.
+    /// The progress of a result; `None` before it is read, because it does not run then, and after its end.
     pub fn progress(&self, principal: &Principal, handle: &[u8]) -> Option<QueryReport> {
         self.active_streams.report(principal, handle)
     }
 
-    /// Begins its idle time anew.
+    /// Restarts its idle timeout.
     pub fn renew(&self, principal: &Principal, handle: &[u8]) -> Result<(), Status> {
         if handle == DONE { Ok(()) } else { self.waiting.get(principal, handle).map(|_| ()) }
     }
@@ -197,7 +197,7 @@ impl Tickets {
         self.waiting.sweep();
     }
 
-    /// Waiting and running.
+    /// The numbers of waiting and of running results.
     pub fn counts(&self) -> (usize, usize) {
         (self.waiting.len(), self.active_streams.count())
     }

@@ -1,4 +1,4 @@
-//! The messages beside those that arrow-flight makes, and where their bytes lie.
+//! Compares the messages with those of arrow-flight, and checks which buffers stay in place.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn batch(rows: i64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().enumerate().map(|(n, column)| (format!("c{n}"), column, true))).unwrap()
 }
 
-/// What a client makes of the bytes on the wire, which are the same wherever they lie.
+/// Decodes the bytes on the wire as a client does. They are the same with and without `in_place`.
 fn received(message: Message) -> FlightData {
     let bytes: Vec<u8> = message.clone().into_wire(true).unwrap().into_iter().flatten().collect();
     let copied = message.into_wire(false).unwrap();
@@ -71,7 +71,7 @@ fn the_bytes_on_the_wire_are_those_of_the_message() {
 }
 
 #[test]
-fn large_buffers_are_sent_from_where_they_lie() {
+fn large_buffers_are_sent_in_place() {
     let all = batch(40_000);
     let mut encoder = Encoder::new(&all.schema(), IpcWriteOptions::default()).unwrap();
     let wire = encoder.batch(&all.slice(1_000, 32_768)).unwrap().into_wire(true).unwrap();

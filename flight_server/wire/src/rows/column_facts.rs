@@ -1,21 +1,21 @@
-//! What JDBC and ADBC read of a column in the metadata of its field.
+//! The metadata of a field that JDBC and ADBC read about its column.
 
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use engine::column_type_name;
 
-/// Where the columns of a schema are.
+/// The table that contains the columns of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     pub catalog: String,
     pub schema: String,
     pub table: String,
-    /// Rows of it cannot be changed.
+    /// Whether it is read-only.
     pub is_read_only: bool,
 }
 
-/// The schema with what Flight SQL says of each column in its metadata. What a query calculates is in no table.
+/// The schema with the metadata of Flight SQL for each column. The columns of a query belong to no table.
 pub fn annotated(schema: &Schema, origin: Option<&Origin>) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata().clone();
@@ -36,7 +36,7 @@ fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, St
     ]);
     if let Some(origin) = origin {
         told.insert("CATALOG_NAME", origin.catalog.clone());
-        // The second is its name in FlightSql.proto, the first that which the Java and C++ clients read.
+        // The second key is the one of FlightSql.proto; the Java and C++ clients read the first.
         told.insert("SCHEMA_NAME", origin.schema.clone());
         told.insert("DB_SCHEMA_NAME", origin.schema.clone());
         told.insert("TABLE_NAME", origin.table.clone());
@@ -47,7 +47,7 @@ fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, St
     told
 }
 
-/// As in the list of types, where digits are not part of a name.
+/// The name as in the list of types, without precision and scale.
 fn type_name(field: &Field) -> String {
     let (declared, data_type) = (column_type_name(field), field.data_type());
     let has_digits = data_type.is_decimal() || data_type.is_temporal();
@@ -67,9 +67,9 @@ fn is_text(data_type: &DataType) -> bool {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Size {
-    /// Digits of a number, characters of a time as text.
+    /// The digits of a number, or the length of a time as text.
     precision: Option<i32>,
-    /// Digits after the point.
+    /// The digits after the decimal point.
     scale: Option<i32>,
 }
 
@@ -79,7 +79,7 @@ const TIME_CHARS: i32 = 8;
 /// `+00:00`
 const ZONE_CHARS: i32 = 6;
 
-/// Texts and bytes have no greatest length, and so no precision.
+/// Texts and bytes have no maximum length, and so no precision.
 fn size(data_type: &DataType) -> Size {
     use DataType::*;
     let of = |precision: i32, scale: i32| Size { precision: Some(precision), scale: Some(scale) };
@@ -116,7 +116,7 @@ fn fraction_digits(unit: TimeUnit) -> i32 {
     }
 }
 
-/// With the point.
+/// The length of the fraction, including the point.
 fn fraction_chars(unit: TimeUnit) -> i32 {
     match fraction_digits(unit) {
         0 => 0,
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_that_is_there_stays() {
+    fn existing_metadata_is_kept() {
         let field = Field::new("a", DataType::Utf8, false).with_metadata(HashMap::from([("k".into(), "v".into())]));
         let schema = Schema::new(vec![field]).with_metadata(HashMap::from([("s".into(), "t".into())]));
         let shown = annotated(&schema, None);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_told_beside_the_name_of_a_type() {
+    fn precision_and_scale_are_separate_from_the_name_of_a_type() {
         let shown = annotated(&Schema::new(vec![Field::new("a", DataType::Decimal128(12, 2), true)]), None);
         let told = ["TYPE_NAME", "PRECISION", "SCALE"].map(|key| shown.field(0).metadata()[&format!("ARROW:FLIGHT:SQL:{key}")].clone());
         assert_eq!(told, ["DECIMAL", "12", "2"]);

@@ -1,5 +1,5 @@
-//! Types as the Apache JDBC driver needs them. It reads unsigned integers as signed ones, and writes what is bound to a
-//! parameter as milliseconds into a column of whatever unit it was told.
+//! Types for the Apache JDBC driver. It reads unsigned integers as signed ones, and it writes times that are bound to a
+//! parameter as milliseconds into a column of any unit.
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL128_MAX_SCALE, DataType, TimeUnit};
 
@@ -14,14 +14,14 @@ pub fn result_type(kind: &DataType) -> DataType {
     }
 }
 
-/// What is bound is cast to what the statement needs, so nothing is lost by it but what the driver leaves out anyway.
+/// The server casts bound values to the types of the statement, so this loses nothing but what the driver drops anyway.
 pub fn parameter_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Millisecond, zone.clone()),
         DataType::Time32(_) | DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
-        // It binds no 256 bits.
+        // It cannot bind 256 bits.
         DataType::Decimal256(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, (*scale).min(DECIMAL128_MAX_SCALE)),
-        // A type that any value fits, for which it binds NULL alone. Text is what programs have most.
+        // The type of the parameter is unknown, and the driver would bind only NULL to it. Text is what programs bind most.
         DataType::Null => DataType::Utf8,
         other => other.clone(),
     }

@@ -1,8 +1,8 @@
-//! Rows in the forms in which they travel.
+//! The wire formats of rows.
 //!
-//! - [`plain`] — the types a client reads, with the texts that [`views`] makes, and [`jdbc`] those that the JDBC driver reads and binds
-//! - [`split`] — batches cut to size
-//! - [`column_facts`] — what JDBC and ADBC read of each column
+//! - [`plain`] — the types that every client reads; [`views`] converts columns of views, and [`jdbc`] adapts types to the JDBC driver
+//! - [`split`] — splits batches to the size of messages
+//! - [`column_facts`] — the metadata of columns for JDBC and ADBC
 
 mod column_facts;
 mod jdbc;

@@ -1,4 +1,4 @@
-//! Types that every client reads: Utf8 and Binary for views, values for dictionaries, also inside of others.
+//! Types that every client reads: Utf8 and Binary in place of views, values in place of dictionaries, also inside of nested types.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::jdbc;
 use super::split::{MESSAGE_BYTES, pieces};
 use super::views::{self, compact, plain};
 
-/// The types in which results are sent and parameters are told.
+/// The types in which results are sent and parameters are described.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WireTypes {
-    /// Utf8View and BinaryView as they are; else Utf8 and Binary, which every client reads.
+    /// Sends Utf8View and BinaryView unchanged. Otherwise they become Utf8 and Binary, which every client reads.
     pub views: bool,
-    /// As the JDBC driver needs them: `jdbc.rs`.
+    /// Adapts the types to the JDBC driver, see `jdbc.rs`.
     pub jdbc: bool,
-    /// Without what Flight SQL says of columns beside their types, and with a short report in a message that has nothing else: of a
-    /// result of one row these are most.
+    /// Leaves out Flight SQL's metadata of columns, and sends a short report in a message of its own: for a
+    /// result of one row, these would be most of the bytes.
     pub brief: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn wire_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
     if types.brief { Arc::new(wire) } else { Arc::new(annotated(&wire, None)) }
 }
 
-/// The schema in which a client is told of parameters.
+/// The schema that describes parameters to a client.
 pub fn parameter_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
     let wire = wire(schema, |field| {
         let plain = plain_type(field.data_type(), false);
@@ -45,11 +45,11 @@ fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// Those who ask for views get them for every column of text or bytes, stored or computed; inside of others they become plain.
+/// A client that wants views gets them for every column of text or bytes, stored or computed; inside of nested types they become plain.
 fn wire_field(field: &FieldRef, types: WireTypes) -> FieldRef {
     let plain = plain_field(field, types.jdbc);
     match plain.data_type() {
-        // Clients know lists of a fixed size of one element at least.
+        // Clients support fixed-size lists of at least one element.
         DataType::FixedSizeList(item, 0) => Arc::new(Field::new(field.name(), DataType::List(Arc::clone(item)), field.is_nullable())),
         DataType::Utf8 | DataType::LargeUtf8 if types.views => retyped(field, DataType::Utf8View),
         DataType::Binary | DataType::LargeBinary if types.views => retyped(field, DataType::BinaryView),
@@ -84,8 +84,8 @@ fn plain_type(kind: &DataType, for_jdbc: bool) -> DataType {
     }
 }
 
-/// With the columns of views that lie as plain ones made plain, if those are wanted: their bytes are known at once then, and they are cut
-/// without another look at each value.
+/// Converts columns of views whose values are contiguous to plain ones, if the client wants those. Then their sizes are known, and they are split
+/// without visiting each value again.
 pub fn without_views(batch: RecordBatch, wire: &SchemaRef) -> RecordBatch {
     let mut columns = batch.columns().to_vec();
     let mut is_other = false;
@@ -129,7 +129,7 @@ fn wire_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowErro
             Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, none, array.nulls().cloned())?))
         }
         (flat, _) if flat.is_unsigned_integer() => cast(array, wanted),
-        // Casting what is nested casts all values, those outside of the slice too.
+        // Casting a nested array casts all of its values, including those outside of the slice.
         _ => cast(&gathered(array)?, wanted),
     }
 }
@@ -139,7 +139,7 @@ fn gathered(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     take(array, &rows, None)
 }
 
-/// A batch in pieces that each fit into a message, in the types of the wire.
+/// Splits a batch into pieces that fit into a message, in the types of the wire.
 pub fn for_wire(batch: RecordBatch, wire: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
     pieces(batch, MESSAGE_BYTES).iter().map(|piece| to_wire(piece, wire)).collect()
 }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn computed_text_and_bytes_are_views_too_where_these_are_asked_for() {
+    fn computed_text_and_bytes_are_views_too_if_the_client_wants_views() {
         let long = "a text that is too long for a view";
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["left out", long, "b"]));
         let dictionary: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([long, long, "b"]));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_told_to_jdbc_in_types_that_it_binds() {
+    fn parameters_have_types_that_jdbc_can_bind() {
         let told = |data_type, types| {
             let schema = Schema::new(vec![Field::new("$1", data_type, true)]);
             parameter_schema(&schema, types).field(0).data_type().clone()

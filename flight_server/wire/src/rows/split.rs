@@ -1,20 +1,20 @@
-//! Batches cut so that each fits into a message.
+//! Splits batches so that each piece fits into a message.
 //!
-//! What counts are the bytes of the rows, not those of the buffers they are a slice of: a zone is a slice of a
+//! Only the bytes of the rows count, not those of the buffers that they are a slice of: a zone is a slice of a
 //! mapped batch, and a column of views may point anywhere in the file.
 
 use arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait, RecordBatch};
 use arrow::datatypes::{ByteViewType, DataType};
 
-/// What a message is to have at most. gRPC clients commonly take 4 MiB, those of Flight 16 MiB or more.
+/// The maximum size of a message. gRPC clients commonly accept 4 MiB, Flight clients 16 MiB or more.
 pub const MESSAGE_BYTES: usize = 2 << 20;
 
-/// [`pieces`] of a batch that is known to have `bytes`: adding up the lengths of texts takes a look at each.
+/// [`pieces`] of a batch whose size is known: computing it would visit each text.
 pub fn pieces_of(batch: RecordBatch, bytes: usize, bytes_max: usize) -> Vec<RecordBatch> {
     if bytes <= bytes_max { vec![batch] } else { pieces(batch, bytes_max) }
 }
 
-/// Rows from `batch` in order, each piece of at most `bytes_max` unless a single row has more.
+/// The rows of `batch` in order. Each piece has at most `bytes_max`, unless a single row has more.
 pub fn pieces(batch: RecordBatch, bytes_max: usize) -> Vec<RecordBatch> {
     let mut left = vec![batch];
     let mut done = Vec::new();
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_counts_what_it_shows_and_not_what_it_is_a_slice_of() {
+    fn a_slice_counts_its_own_rows_only() {
         let long: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000_000));
         assert!(array_bytes(&long.slice(10, 100)) < 1_000);
         let text = "a text that is too long for a view".repeat(100);

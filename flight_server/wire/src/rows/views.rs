@@ -1,8 +1,8 @@
-//! Columns of views on their way out: as plain texts and bytes for most clients, as they are for those who ask.
+//! Encodes columns of views: as plain texts and bytes for most clients, and unchanged for those that want views.
 //!
-//! The store writes what is too long to stand in a view behind each other in the order of the rows, a buffer for each zone. Where
-//! nothing is short, that buffer already is the column in plain: it is sent from where it lies, and only the offsets are made. Else,
-//! and where a filter left rows out, each value is copied once.
+//! The store writes values that are too long to be inlined contiguously and in the order of the rows, with one buffer per zone. If
+//! no value is short, that buffer already is the plain column: it is sent in place, and only the offsets are computed. Otherwise,
+//! and if a filter has dropped rows, each value is copied once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{ByteArrayType, ByteViewType};
 use arrow::error::ArrowError;
 
-/// A view is a length in 4 bytes, and then a value of at most so many bytes; or of a longer one 4 bytes, the number of its buffer
-/// and its place in there.
+/// A view is a length of 4 bytes, followed by an inlined value of at most this many bytes; or, for a longer value, by its first 4 bytes, the number
+/// of its buffer and its offset in it.
 const INLINE_BYTES_MAX: usize = 12;
-/// Views that are looked at before it is asked whether they were in order.
+/// The number of views between two checks whether they are in order.
 const ROWS_AT_ONCE: usize = 512;
-/// Values of up to so many bytes are copied with what lies behind them, which the next value is written over: to copy a fixed number
-/// of bytes is no call.
+/// Values of up to this many bytes are copied together with the bytes after them, which the next value overwrites: copying a fixed number
+/// of bytes is not a call.
 const COPIED_BYTES: usize = 64;
 
-/// Texts as Utf8, bytes as Binary.
+/// Converts texts to Utf8 and bytes to Binary.
 pub fn plain<V, P>(array: &GenericByteViewArray<V>) -> Result<ArrayRef, ArrowError>
 where
     V: ByteViewType,
@@ -37,14 +37,14 @@ where
         return Err(ArrowError::OffsetOverflowError(measured.bytes));
     }
     let values = Buffer::from_vec(gathered(&views, array.data_buffers(), measured.bytes).ok_or_else(outside)?);
-    // Views of a file that was cut short meanwhile are other ones at a second look.
+    // If the file was truncated meanwhile, a second read of the views sees other values.
     if values.len() != measured.bytes {
         return Err(outside());
     }
     Ok(made::<V, P>(array, measured.offsets, values))
 }
 
-/// [`plain`] where the values lie behind each other already, and only offsets are made. None where values would have to be copied.
+/// [`plain`] if the values are contiguous already, so that only offsets are computed. `None` if values would have to be copied.
 pub fn lying_plain<V, P>(array: &GenericByteViewArray<V>) -> Option<ArrayRef>
 where
     V: ByteViewType,
@@ -53,7 +53,7 @@ where
     let views = shown(array);
     let first = first_place(&views)?;
     let mut measured = ViewLengths::new(views.len());
-    // A column that is not in order is mostly seen not to be at its beginning.
+    // A column that is not in order usually shows that near its beginning.
     if !views.chunks(ROWS_AT_ONCE).all(|views| measured.add(views, Some(first))) {
         return None;
     }
@@ -62,7 +62,7 @@ where
     Some(made::<V, P>(array, measured.offsets, values))
 }
 
-/// **Invariant:** the offsets are sums of the lengths that the array shows, and the values those that it shows behind each other.
+/// **Invariant:** the offsets are sums of the lengths in the views, and the values are those of the views, one after the other.
 fn made<V, P>(array: &GenericByteViewArray<V>, offsets: Vec<i32>, values: Buffer) -> ArrayRef
 where
     V: ByteViewType,
@@ -77,15 +77,15 @@ where
     Arc::new(plain)
 }
 
-/// The same views, with no byte in their buffers that none of them shows: those may be of rows that a filter left out, and that whoever
-/// reads the result is not to see.
+/// The same views, with buffers that contain only bytes that a view refers to: other bytes may belong to rows that a filter has dropped, and
+/// that the reader of the result must not see.
 pub fn compact<V: ByteViewType>(array: &GenericByteViewArray<V>) -> ArrayRef {
     let held: usize = array.data_buffers().iter().map(Buffer::len).sum();
     let shows_all = shown_in_order(&shown(array)) == Some(held);
     Arc::new(if shows_all { array.clone() } else { array.gc() })
 }
 
-/// The views, empty where there is NULL: a view there may show anything.
+/// The views, but empty ones under NULLs, where a view may refer to anything.
 fn shown<V: ByteViewType>(array: &GenericByteViewArray<V>) -> Cow<'_, [u128]> {
     let views: &[u128] = array.views();
     let Some(nulls) = array.nulls() else { return Cow::Borrowed(views) };
@@ -98,12 +98,12 @@ fn shown<V: ByteViewType>(array: &GenericByteViewArray<V>) -> Cow<'_, [u128]> {
     Cow::Owned(views)
 }
 
-/// The number of a buffer in the lower half, a place in it in the upper one, as a view has them.
+/// The number of a buffer in the lower half and an offset in the upper half, as in a view.
 type BufferPosition = u64;
 
 struct ViewLengths {
     offsets: Vec<i32>,
-    /// The last offset, also where it is more than offsets reach.
+    /// The last offset, even if it exceeds the range of offsets.
     bytes: usize,
 }
 
@@ -114,14 +114,14 @@ impl ViewLengths {
         ViewLengths { offsets, bytes: 0 }
     }
 
-    /// Whether these views too show what lies behind each other from `first` on.
+    /// Whether these views continue the contiguous values from `first` on.
     fn add(&mut self, views: &[u128], first: Option<BufferPosition>) -> bool {
         let from = first.unwrap_or_default();
         let (mut end, mut in_order) = (self.bytes, true);
         self.offsets.extend(views.iter().map(|view| {
             let length = length(*view);
             let is_next = place(*view) == from.wrapping_add((end as u64) << 32);
-            // Not `||` and `&&`: short texts among long ones would be branches that nobody can foretell.
+            // Not `||` and `&&`: short texts among long ones would make unpredictable branches.
             in_order &= (length == 0) | ((length > INLINE_BYTES_MAX) & is_next);
             end += length;
             end as i32
@@ -131,7 +131,7 @@ impl ViewLengths {
     }
 }
 
-/// How many bytes of a buffer are shown, if what lies there does so behind each other: each byte once, then.
+/// The number of bytes of a buffer that views refer to, if the values are contiguous and thus each byte is used once.
 fn shown_in_order(views: &[u128]) -> Option<usize> {
     let from = first_place(views).unwrap_or_default();
     let (mut bytes, mut in_order) = (0usize, true);
@@ -147,19 +147,19 @@ fn first_place(views: &[u128]) -> Option<BufferPosition> {
     views.iter().find(|view| length(**view) > INLINE_BYTES_MAX).map(|view| place(*view))
 }
 
-/// `bytes` from a place on, as they lie.
+/// A slice of `bytes` from an offset on, in place.
 fn lying(buffers: &[Buffer], first: BufferPosition, bytes: usize) -> Option<Buffer> {
     let (buffer, start) = taken_apart(first);
     let buffer = buffers.get(buffer)?;
     let end = start + bytes;
-    // Behind 4 GiB places begin anew.
+    // Offsets wrap around at 4 GiB.
     let is_there = end <= buffer.len() && u32::try_from(end).is_ok();
     is_there.then(|| buffer.slice_with_length(start, bytes))
 }
 
-/// None where a view points to what is not there.
+/// `None` if a view points outside of its buffer.
 fn gathered(views: &[u128], buffers: &[Buffer], bytes: usize) -> Option<Vec<u8>> {
-    // With room behind the last value for what is copied too much.
+    // There is room after the last value for the surplus bytes of the copy.
     let mut values = Vec::with_capacity(bytes + COPIED_BYTES);
     for view in views {
         let length = length(*view);

@@ -1,8 +1,8 @@
 //! Enumerates what could be on the medium after a loss of power.
 //!
 //! The unit is a *granule*: 8 aligned bytes, the most that hardware stores at once. A granule that
-//! was stored to since it was last flushed and fenced is *pending*: the medium may hold what was
-//! there before, or any of the values it had since, because caches and the kernel write back
+//! was stored to since it was last flushed and fenced is *pending*: the medium may hold its
+//! previous value, or any of the values it had since, because caches and the kernel write back
 //! whenever they like. Granules are independent of each other.
 //!
 //! Crash points lie right before every fence and at the end of the trace. That covers the moments
@@ -19,7 +19,7 @@ const GRANULE: usize = 8;
 /// How many images to make, and which of the possible ones.
 #[derive(Clone, Copy, Debug)]
 pub struct CrashLimits {
-    /// Another seed picks other images where not all are made.
+    /// Another seed picks other images if not all are made.
     pub seed: u64,
     /// Upper bound on the images of one trace; 0 counts as 1. Below two per crash point, crash
     /// points are left out evenly.
@@ -35,18 +35,18 @@ impl Default for CrashLimits {
 /// One possible content of the file after a loss of power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrashImage {
-    /// Fences completed: so many flushes of the region had returned.
+    /// The number of completed fences, which is the number of flushes of the region that had returned.
     pub fences: usize,
-    /// As long as the file.
+    /// It is as long as the file.
     pub bytes: Vec<u8>,
 }
 
-/// What of the stores that were not flushed survives.
+/// Which of the stores that were not flushed survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurvivingStores {
     Nothing,
     Everything,
-    /// Of each place any of its values; another seed picks others.
+    /// Any of the values of each granule; another seed picks others.
     Any {
         seed: u64,
     },
@@ -56,14 +56,14 @@ pub enum SurvivingStores {
 #[derive(Default)]
 struct Pending {
     values: Vec<[u8; GRANULE]>,
-    /// How many of the values were there when it was last flushed.
+    /// How many of the values existed when it was last flushed.
     flushed: usize,
     /// How many of them a flush has failed for.
     lost: usize,
 }
 
-/// A crash point: the next image of it, how many there are, and whether these are all that are
-/// possible.
+/// A crash point: its next image, the number of its images, and whether these are all the possible
+/// ones.
 #[derive(Clone, Copy)]
 struct Point {
     index: usize,
@@ -73,20 +73,20 @@ struct Point {
 
 /// Iterator over [`CrashImage`]s, see [`super::Trace::crash_images_within`].
 pub struct CrashImages {
-    /// Of the file: durable, and as the program sees it.
+    /// The length of the file: durable, and as the program sees it.
     durable_len: usize,
     len: usize,
     events: std::vec::IntoIter<Event>,
-    /// What surely survives, and what the program sees; both padded to whole granules.
+    /// What certainly survives, and what the program sees; both padded to whole granules.
     durable: Vec<u8>,
     current: Vec<u8>,
     pending: BTreeMap<usize, Pending>,
     fences: usize,
     seed: u64,
     per_point: usize,
-    /// Every so many-th crash point is looked at, and always the last one.
+    /// Only every `stride`-th crash point is visited, and always the last one.
     stride: usize,
-    /// While at a crash point.
+    /// `Some` while at a crash point.
     point: Option<Point>,
     ended: bool,
 }
@@ -129,7 +129,7 @@ impl CrashImages {
         images.image(Point { index, count: 3, exhaustive: false }).bytes
     }
 
-    /// Goes on to the next crash point that is looked at. False after the last.
+    /// Goes on to the next crash point that is visited. False after the last.
     fn advance(&mut self) -> bool {
         while !self.ended {
             match self.events.next() {
@@ -160,7 +160,7 @@ impl CrashImages {
         for granule in granules(offset, bytes.len()) {
             let value = granule_of(&self.current, granule);
             match self.pending.entry(granule) {
-                // What is durable already, as the zeros ahead of a log are.
+                // The value is durable already, as the zeros ahead of a log are.
                 Entry::Vacant(_) if value == granule_of(&self.durable, granule) => {}
                 entry => entry.or_default().values.push(value),
             }
@@ -184,7 +184,7 @@ impl CrashImages {
     fn set_len(&mut self, len: usize) {
         self.len = len;
         self.make_room(len);
-        // What comes back when it grows again is zeros.
+        // If the file grows again, the new bytes are zeros.
         self.current[len..].fill(0);
     }
 
@@ -209,7 +209,7 @@ impl CrashImages {
         });
     }
 
-    /// All combinations if they are few enough.
+    /// All combinations, if they are few enough.
     fn point_here(&self) -> Point {
         let mut combinations = 1usize;
         for pending in self.pending.values() {
@@ -219,12 +219,12 @@ impl CrashImages {
         Point { index: 0, count, exhaustive: count == combinations }
     }
 
-    /// First the image with nothing pending, then the one with everything, then all others or
+    /// The first image has nothing pending, the second everything; then come all others or
     /// random ones.
     fn image(&self, point: Point) -> CrashImage {
         let mut bytes = self.durable.clone();
         let mut random = SplitMix(self.seed ^ ((self.fences as u64) << 32) ^ point.index as u64);
-        // Counting down from the last combination, which is everything.
+        // This counts down from the last combination, which is everything.
         let mut digits = if point.index == 0 { 0 } else { point.count - point.index };
         for (&granule, pending) in &self.pending {
             let choices = pending.values.len() + 1;
@@ -281,7 +281,7 @@ fn granule_of(bytes: &[u8], granule: usize) -> [u8; GRANULE] {
     value
 }
 
-/// Small, and the same everywhere and always.
+/// A random number generator that is small and gives the same numbers everywhere.
 struct SplitMix(u64);
 
 impl SplitMix {

@@ -1,9 +1,9 @@
-//! A disk of simulated files, of which one call can fail.
+//! A disk of simulated files. A test can make one of its calls fail.
 //!
-//! What a store of a simulated kind makes and opens inside [`Disk::under`] lies on it: segments, logs and the catalog. The
-//! disk counts the calls that reach it, in one row over all files, so that a test can have each of them fail once. What was
-//! on its way when a flush failed never arrives, unless it is stored again: as a kernel does that then takes the pages for
-//! clean. It is still there for who reads the file.
+//! A store of a simulated kind puts all that it makes and opens inside [`Disk::under`] on the disk: segments, logs and the catalog.
+//! The disk counts the calls that reach it, over all files, so that a test can make each of them fail once. Data that
+//! was on its way when a flush failed never arrives, unless it is stored again: a kernel that takes the pages for
+//! clean behaves so. Readers of the file still see the data.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,23 +23,23 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     pub(super) calls: Arc<Calls>,
-    /// Those that are written to as long as they are there. A sealed one is durable.
+    /// The files that are written to while they exist. A sealed file is durable.
     files: Arc<Mutex<BTreeMap<PathBuf, Trace>>>,
 }
 
-/// What the files of a disk share, and hold on to.
+/// The state that the files of a disk share and keep alive.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     state: Mutex<(u64, Option<Failure>)>,
 }
 
-/// The call that fails, counted from 1, and how.
+/// The call that fails, counted from 1, and how it fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     pub call: u64,
-    /// As in `errno`.
+    /// The value of `errno`.
     pub error: i32,
-    /// Of a write that fails: so much of it is there all the same, in hundredths.
+    /// A write that fails still writes so many hundredths of its bytes.
     pub written_percent: usize,
 }
 
@@ -48,7 +48,7 @@ impl Disk {
         Disk::default()
     }
 
-    /// Has `work` use this disk. Only this thread does; files that it opened stay on the disk whoever writes to them.
+    /// Runs `work` on this disk. Only this thread uses the disk; the files that it opened stay on it, whichever thread writes to them.
     pub fn under<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = DISK.replace(Some(self.clone()));
         let done = work();
@@ -68,25 +68,25 @@ impl Disk {
         self.calls.state.lock().1 = Some(failure);
     }
 
-    /// What the files could hold after a loss of power, now.
+    /// The possible contents of the files after a loss of power now.
     pub fn after_power_cut(&self, kept: SurvivingStores) -> BTreeMap<PathBuf, Vec<u8>> {
         let files = self.files.lock().clone();
         files.into_iter().map(|(path, trace)| (path, trace.after_power_cut(kept))).collect()
     }
 
-    /// Of a file that is made.
+    /// Registers a new file.
     pub(super) fn put(&self, path: &Path, trace: &Trace) {
         self.files.lock().insert(path.to_owned(), trace.clone());
     }
 
-    /// Of a file that was made on this disk: what of it is durable stays known over an opening.
+    /// The file, if it was created on this disk: the disk knows which bytes are durable even after it was opened again.
     pub(super) fn find(&self, path: &Path) -> Option<Trace> {
         self.files.lock().get(path).cloned()
     }
 }
 
 impl Calls {
-    /// Counts a call; the failure if it is the one that fails.
+    /// Counts a call; an error if this is the call that fails.
     pub fn call(&self) -> Result<(), Failure> {
         let (calls, failure) = &mut *self.state.lock();
         *calls += 1;

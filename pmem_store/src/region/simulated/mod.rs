@@ -1,5 +1,5 @@
-//! A region in memory that remembers in which order stores, flushes and fences were issued, so that
-//! a test can look at what a loss of power could have left behind. The model is stricter than both
+//! A region in memory that records the order of stores, flushes and fences, so that
+//! a test can see what a loss of power could have left behind. The model is stricter than both
 //! msync and persistent memory.
 
 mod crash;
@@ -18,7 +18,7 @@ pub use crash::{CrashImage, CrashImages, CrashLimits, SurvivingStores};
 use disk::Calls;
 pub use disk::{Disk, Failure};
 
-/// One thing a region asked of the medium.
+/// One operation of a region on the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Bytes stored at an offset; they may reach the medium at any later time, or never.
@@ -27,9 +27,9 @@ pub enum Event {
     Flush { offset: usize, len: usize },
     /// Everything flushed before has arrived.
     Fence,
-    /// A flush failed: what was stored before in the range arrives only by chance, whatever is flushed later.
+    /// A flush failed: what was stored before in the range arrives only by chance, even if it is flushed again.
     Lost { offset: usize, len: usize },
-    /// The file has this length, durable after the next fence. What is added is zeros.
+    /// The file has this length, durable after the next fence. Added bytes are zeros.
     Length { len: usize },
 }
 
@@ -39,7 +39,7 @@ pub struct Trace {
     /// What was on the medium when the region was opened.
     initial: Arc<[u8]>,
     record: Arc<Mutex<Record>>,
-    /// Those to the disk: counts them, and has one fail.
+    /// The calls to the disk; it counts them and makes one fail.
     calls: Option<Arc<Calls>>,
 }
 
@@ -54,14 +54,14 @@ impl Trace {
         Trace { initial, record: Arc::default(), calls: disk.map(|disk| Arc::clone(&disk.calls)) }
     }
 
-    /// Of a file that is made now, on the disk of this thread if there is one.
+    /// The trace of a file that is created now, on the disk of this thread if there is one.
     fn of_new(initial: Arc<[u8]>) -> io::Result<Trace> {
         let trace = Trace::new(initial, Disk::of_this_thread().as_ref());
         trace.call()?;
         Ok(trace)
     }
 
-    /// The same of a file that is written to as long as it is there.
+    /// The same for a file that is written to while it exists.
     pub(super) fn of_log(path: &Path, initial: Arc<[u8]>) -> io::Result<Trace> {
         let trace = Trace::of_new(initial)?;
         if let Some(disk) = Disk::of_this_thread() {
@@ -70,7 +70,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Of a file that is opened, as [`Trace::of_log`]; `read` gives its bytes, which are durable if the disk does not know it.
+    /// The trace of a file that is opened, as [`Trace::of_log`]. `read` returns its bytes, which are durable if the disk does not know it.
     pub(super) fn of_old(path: &Path, read: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Trace> {
         match Disk::of_this_thread() {
             Some(disk) => Trace::on(&disk, path, read),
@@ -89,7 +89,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Something that the disk counts and that leaves no trace.
+    /// An operation that the disk counts and the trace does not record.
     pub(crate) fn call(&self) -> io::Result<()> {
         self.counted().map_err(|failure| failure.error())
     }
@@ -115,18 +115,18 @@ impl Trace {
         self.crash_images_within(CrashLimits::default()).map(|image| image.bytes)
     }
 
-    /// As [`Trace::crash_images`], with limits of the caller's, and saying how far the region had
-    /// come.
+    /// As [`Trace::crash_images`], with limits of the caller, and with the progress of the region in each
+    /// image.
     pub fn crash_images_within(&self, limits: CrashLimits) -> CrashImages {
         CrashImages::new(&self.initial, self.events(), limits)
     }
 
-    /// What the file could hold after a loss of power, now.
+    /// A possible content of the file after a loss of power now.
     pub fn after_power_cut(&self, kept: SurvivingStores) -> Vec<u8> {
         CrashImages::last(&self.initial, self.events(), kept)
     }
 
-    /// Writes to the file too, which others may read.
+    /// Writes to the file too, so that others can read the bytes.
     pub(crate) fn write(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let failure = self.counted().err();
         let percent = failure.map_or(100, |failure| failure.written_percent);
@@ -151,7 +151,7 @@ impl Trace {
         self.record.lock().events.push(Event::Store { offset, bytes });
     }
 
-    /// Everything flushed in this range is on the medium, unless the test wants a failure.
+    /// Makes everything flushed in this range durable, unless the test wants a failure.
     pub(super) fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         let called = self.call();
         let mut record = self.record.lock();

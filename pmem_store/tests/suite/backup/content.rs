@@ -1,4 +1,4 @@
-//! A restored store is what the store was.
+//! A restored store equals the original one.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use pmem_store::{ColumnInfo, Store, StoreError, TableAlteration, ViewRecord};
 use super::*;
 use crate::restore::{clear, insert, last, seal, values, values_at};
 
-/// Everything a reader can ask for, as text.
+/// Everything that a reader can query, as text.
 fn described(store: &Store) -> String {
     let snapshot = store.snapshot().unwrap();
     let mut text = format!("{:?} {:?} {:?}\n", snapshot.namespaces().unwrap(), snapshot.views().unwrap(), snapshot.named_snapshots());
@@ -49,7 +49,7 @@ fn a_restored_store_is_what_the_store_was() {
     let old = store.snapshot().unwrap().named_snapshots()[0].version;
     let report = place.backup();
     assert_eq!(report.version, version);
-    // Nothing of what comes later.
+    // The backup has nothing of what comes later.
     insert(store, 30_000..30_001);
     delete(store, "t", 300..400);
     assert_eq!(place.problems(), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Each kind of damage to a backup is found, named, and keeps a store from being made of it.
+//! Each kind of damage to a backup is found, named, and prevents a restore.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -67,7 +67,7 @@ fn a_damaged_head_stops_everything() {
         fs::write(&head, &sound).unwrap();
     }
     cut(&head);
-    // Nor is it overwritten: somebody may still want what is there.
+    // It is not overwritten either: a user may still want the content.
     let error = back_up(&place.store, &place.path("backup")).unwrap_err().to_string();
     assert!(error.contains("quiver-backup") && error.contains("damaged"), "{error}");
     assert!(!place.path("restored").exists());
@@ -123,10 +123,10 @@ fn a_damaged_file_of_the_store_is_not_copied_and_the_backup_stays() {
     assert!(error.contains("quiver check"), "{error}");
 }
 
-/// In the message of the first record of a log.
+/// An offset in the message of the first record of a log.
 const IN_FIRST_RECORD: u64 = 4096 + 64 + 100;
 
-/// Without cutting it short on the way: somebody has it mapped.
+/// It does not truncate the file on the way, because the file is mapped.
 fn flip_in_place(path: &Path, at: u64) {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut byte = [0];
@@ -170,11 +170,11 @@ fn a_log_that_was_damaged_before_its_checksum_was_taken_is_found() {
 }
 
 #[test]
-fn a_copy_that_is_not_sound_takes_the_place_of_none() {
+fn a_damaged_copy_replaces_no_file() {
     let place = sample();
     let kept = segments_of(&place.path("backup")).remove(0);
     let own = table(&place.store, "t").segments()[0].path().to_path_buf();
-    // One file is a link yet, so all are copied again.
+    // One file is still a link, so all are copied again.
     let (zones, own_zones) = (kept.with_extension("zones.arrow"), own.with_extension("zones.arrow"));
     fs::remove_file(&zones).unwrap();
     fs::hard_link(own_zones, zones).unwrap();

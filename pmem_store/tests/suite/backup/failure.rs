@@ -1,4 +1,4 @@
-//! Whatever stops a backup leaves the one before it; whatever stops a restore leaves no store.
+//! Every failure of a backup leaves the previous one; every failure of a restore leaves no store.
 
 use std::fs;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use super::*;
 use crate::child::{child, in_child};
 use crate::restore::{clear, insert, values};
 
-/// A first backup, and then much that is new.
+/// A first backup, and then many changes.
 fn sample() -> (Place, Vec<i64>) {
     let place = Place::new();
     append(&place.store, "t", &[ints(0..1_000)]);
@@ -60,7 +60,7 @@ fn a_backup_that_is_stopped_leaves_the_one_before_it_and_the_next_goes_on() {
 const CHILD_DIR: &str = "QUIVER_BACKUP_DIR";
 const CHILD_NUMBER: &str = "QUIVER_BACKUP_NUMBER";
 
-/// Runs the rest of a test in a process of its own on the place in `dir`; whether it ended well.
+/// Runs the rest of a test in a child process on the place in `dir`; returns whether it succeeded.
 fn run_child(test: &str, dir: &Path, number: usize) -> bool {
     let mut command = child(&format!("backup::failure::{test}"));
     command.env(CHILD_DIR, dir).env(CHILD_NUMBER, number.to_string());
@@ -76,7 +76,7 @@ fn child_place() -> (PathBuf, usize) {
     (PathBuf::from(variable(CHILD_DIR)), variable(CHILD_NUMBER).parse().unwrap())
 }
 
-/// What is in the backup of a place, which must be sound.
+/// The rows in the backup of a place, which must be sound.
 fn backed_up(dir: &Path) -> Vec<i64> {
     assert_eq!(problems_of(&dir.join("backup")), Vec::<String>::new());
     restore(&dir.join("backup"), &dir.join("restored")).unwrap();
@@ -114,7 +114,7 @@ fn a_process_killed_in_a_backup_leaves_the_one_before_it() {
     assert_eq!(backed_up(dir.path()), all);
 }
 
-/// The limit on the size of files fails like a full disk, at one file.
+/// A file size limit acts like a full disk, at one file.
 #[test]
 fn a_disk_that_is_full_leaves_the_backup_before_and_no_more() {
     if in_child() {
@@ -137,7 +137,7 @@ fn a_disk_that_is_full_leaves_the_backup_before_and_no_more() {
     append(&store, "t", &[ints(0..1_000_000)]);
     drop(store);
     let before = files_below(&dir.path().join("backup"));
-    // The catalog does not fit; the large segment does not, nor a log that is made again.
+    // First the catalog does not fit; then the large segment, or a log that is made again.
     for limit in [100 << 10, 3 << 20] {
         let test = "a_disk_that_is_full_leaves_the_backup_before_and_no_more";
         assert!(run_child(test, dir.path(), limit), "limit {limit}");
@@ -161,7 +161,7 @@ fn a_disk_that_is_full_at_the_last_step_of_a_restore_leaves_no_store() {
     place.backup();
     let size = fs::metadata(place.path("backup").join("state-1/catalog.redb")).unwrap().len();
     let test = "a_disk_that_is_full_at_the_last_step_of_a_restore_leaves_no_store";
-    // The copy fits, and not what is written to it.
+    // The copy fits, but not what is written to it.
     assert!(run_child(test, place.dir.path(), size as usize));
 }
 

@@ -1,4 +1,4 @@
-//! Backups of a store that others write to meanwhile.
+//! Backups of a store during writes by others.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::*;
 use crate::restore::{seal, values, values_of};
 
-/// Adds `value` to `t` and takes it from `u`, in one commit.
+/// Inserts `value` into `t` and deletes it from `u`, in one commit.
 fn move_one(store: &Store, value: i64) {
     let mut transaction = store.begin().unwrap();
     transaction.append_rows(table(store, "t").record().id, ints(value..value + 1)).unwrap();
@@ -14,19 +14,19 @@ fn move_one(store: &Store, value: i64) {
     transaction.commit("MOVE").unwrap();
 }
 
-/// A segment comes, and all segments of the table go.
+/// Adds a segment, then removes all segments of the table.
 fn churn(store: &Store) {
     append(store, "x", &[ints(0..3_000)]);
     let mut transaction = store.begin().unwrap();
     transaction.clear_table("main", "x").unwrap();
-    // Another one's commit may be first.
+    // Another thread's commit may be first.
     let _ = transaction.commit("TRUNCATE");
     create_table(store, "y", &ints(0..1).schema());
     append(store, "y", &[ints(0..3_000)]);
     drop_table(store, "y");
 }
 
-/// Whole commits up to one, and nothing of later ones.
+/// The backup has all commits up to one version, and nothing of later ones.
 fn check(store: &Store) -> usize {
     let mut negated: Vec<i64> = values_of(&table(store, "u")).iter().map(|value| -value).collect();
     negated.sort_unstable();
@@ -36,7 +36,7 @@ fn check(store: &Store) -> usize {
     moved.len()
 }
 
-/// Set when the test ends, also by a panic: the others would go on for ever.
+/// Set when the test ends, even by a panic: otherwise the other threads would run for ever.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -103,13 +103,13 @@ fn files_that_are_given_up_during_a_backup_stay_until_it_is_done() {
         append(&place.store, "t", &[ints(at * 100..at * 100 + 100)]);
         append(&place.store, "u", &[ints(0..10)]);
     }
-    // Older versions need it alone.
+    // Only older versions need it.
     crate::restore::clear(&place.store);
     append(&place.store, "t", &[ints(7..8)]);
     let mut is_first = true;
     let report = place.store.backup(&place.path("backup"), false, &mut |_| {
         if std::mem::take(&mut is_first) {
-            // No new version: what goes, goes under the number of the last one.
+            // This makes no new version: files are removed under the number of the last one.
             place.store.set_retention_ms(0).unwrap();
             drop_table(&place.store, "u");
         }

@@ -1,4 +1,4 @@
-//! Backups of a store that lives, and stores made of them.
+//! Backups of a store in use, and stores restored from them.
 
 mod content;
 mod damage;
@@ -59,7 +59,7 @@ pub fn restore(backup: &Path, to: &Path) -> Result<BackupReport, StoreError> {
     restore_backup(backup, to, false, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Segments of a backup, without what lies beside them.
+/// The segments of a backup, without their side files.
 pub fn segments_of(backup: &Path) -> Vec<PathBuf> {
     if !backup.join("segments").exists() {
         return Vec::new();

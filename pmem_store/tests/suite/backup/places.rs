@@ -1,4 +1,4 @@
-//! Where a backup can be, and where not.
+//! The directories in which a backup may be, and those in which it may not.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -135,7 +135,7 @@ fn a_target_that_another_one_has_locked_is_left_as_it_is() {
     assert_eq!(values(&place.restored("taken")), values(&place.store));
 }
 
-/// Runs `work` in two threads that begin at once; how it went for each.
+/// Runs `work` in two threads that start together; returns both results.
 fn both<T: Send>(work: impl Fn() -> T + Sync) -> [T; 2] {
     let start = Barrier::new(2);
     let waiting = || {
@@ -198,7 +198,7 @@ fn a_backup_that_can_only_be_read_becomes_a_store_that_can_be_written() {
     restore(&place.path("backup"), &place.path("restored")).unwrap();
     for file in files_below(&place.path("restored")) {
         let mode = fs::metadata(place.path("restored").join(&file)).unwrap().permissions().mode();
-        // Segments never change, whoever has them.
+        // Segments never change, whoever owns them.
         assert!(mode & 0o200 != 0 || file.extension().is_some_and(|suffix| suffix == "arrow"), "{}", file.display());
     }
     insert(&open(&place.path("restored")), 20..30);

@@ -1,4 +1,4 @@
-//! The next backup into the same directory takes what is new and lets go of what is not needed.
+//! The next backup into the same directory adds what is new and removes what is not needed.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -36,7 +36,7 @@ fn a_second_backup_takes_only_what_is_new() {
 }
 
 #[test]
-fn what_the_store_has_given_up_goes_from_the_backup() {
+fn what_the_store_has_expired_is_removed_from_the_backup() {
     let place = Place::new();
     append(&place.store, "t", &[ints(0..10_000)]);
     place.backup();
@@ -50,20 +50,20 @@ fn what_the_store_has_given_up_goes_from_the_backup() {
 }
 
 #[test]
-fn who_asks_for_copies_gets_files_that_share_nothing_with_the_store() {
+fn a_backup_by_copies_shares_no_file_with_the_store() {
     let place = Place::new();
     append(&place.store, "t", &[ints(0..10_000)]);
     let own = |place: &Place| inodes(&segments_of(&place.path("store")));
     let copy = |place: &Place| place.store.backup(&place.path("backup"), true, &mut |_| ControlFlow::Continue(())).unwrap();
     place.backup();
     assert_eq!(inodes(&segments_of(&place.path("backup"))), own(&place));
-    // What was linked before is copied now, and then is there.
+    // Linked files are copied now, and later are there already.
     let copied = copy(&place);
     assert_eq!((copied.linked.files, copied.copied.files, copied.kept.files), (0, 5, 0));
     assert_ne!(inodes(&segments_of(&place.path("backup"))), own(&place));
     let again = copy(&place);
     assert_eq!((again.copied.files, again.kept.files), (1, 4));
-    // And stays what it is for who does not mind.
+    // They stay copies for a caller that accepts links.
     let again = place.backup();
     assert_eq!((again.linked.files, again.kept.files), (0, 4));
     restore_backup(&place.path("backup"), &place.path("restored"), true, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -71,7 +71,7 @@ fn who_asks_for_copies_gets_files_that_share_nothing_with_the_store() {
     assert_eq!(values(&open(&place.path("restored"))), values(&place.store));
 }
 
-/// A snapshot of a file system, or of a machine, brings back a store with ids that it gives once more.
+/// A snapshot of a file system, or of a machine, brings back a store that assigns ids a second time.
 #[test]
 fn a_segment_that_got_the_id_of_another_one_is_not_taken_for_it() {
     let Place { dir, store } = Place::new();

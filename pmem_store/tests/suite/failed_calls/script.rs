@@ -1,4 +1,4 @@
-//! Steps that commit in every way there is, and what can be seen of a store after them.
+//! Steps that commit in every possible way, and the visible state of a store after them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::helpers::*;
 
 pub type Step = Box<dyn Fn(&Store) -> Result<(), StoreError>>;
 
-/// Everything that somebody can see, but for versions: a step may make several.
+/// The visible state, except for versions, because a step may make several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The values of each table, sorted.
@@ -47,7 +47,7 @@ fn values(table: &TableSnapshot) -> Result<Vec<i64>, StoreError> {
     Ok(values)
 }
 
-/// The table, or an error where there is none as a step before has failed.
+/// The table, or an error if there is none because an earlier step has failed.
 fn find(store: &Store, name: &str) -> Result<TableSnapshot, StoreError> {
     store.snapshot()?.table("main", name)?.ok_or(StoreError::TableGone)
 }
@@ -56,7 +56,7 @@ fn first_segment(table: &TableSnapshot) -> Result<u64, StoreError> {
     table.segments().first().map(|segment| segment.id()).ok_or(StoreError::TableGone)
 }
 
-/// Does the steps until one fails; how many were done.
+/// Runs the steps until one fails; returns the number of completed ones.
 pub fn run(store: &Store, steps: &[Step]) -> (usize, Option<StoreError>) {
     for (done, step) in steps.iter().enumerate() {
         if let Err(error) = step(store) {
@@ -95,7 +95,7 @@ fn delete_first(store: &Store, name: &str) -> Result<(), StoreError> {
     transaction.commit("DELETE").map(drop)
 }
 
-/// As compaction does: one segment in the place of all.
+/// Compacts: one segment replaces all.
 fn compact(store: &Store, name: &str) -> Result<(), StoreError> {
     let before = find(store, name)?;
     let id = before.record().id;
@@ -136,7 +136,7 @@ fn add_user(store: &Store) -> Result<(), StoreError> {
     })
 }
 
-/// Rows that are acknowledged when they are visible, and then durable.
+/// Inserts rows that are acknowledged when they are visible, and then makes them durable.
 fn insert_and_flush(store: &Store, name: &str, values: Range<i64>) -> Result<(), StoreError> {
     let mut transaction = store.begin()?;
     transaction.append_rows(find(store, name)?.record().id, ints(values))?;
@@ -145,7 +145,7 @@ fn insert_and_flush(store: &Store, name: &str, values: Range<i64>) -> Result<(),
     store.flush()
 }
 
-/// Rows of two tables, and deleted ones, that are there together or not at all.
+/// Inserts and deletes rows of two tables, which must be visible together or not at all.
 fn move_rows(store: &Store) -> Result<(), StoreError> {
     let (from, to) = (find(store, "t")?, find(store, "u")?);
     change(store, |transaction| {
@@ -162,7 +162,7 @@ fn rename(store: &Store) -> Result<(), StoreError> {
     })
 }
 
-/// As it was when the snapshot was made.
+/// Restores the state at which the snapshot was made.
 fn restore(store: &Store) -> Result<(), StoreError> {
     let snapshot = store.snapshot()?;
     let named = snapshot.named_snapshots();
@@ -174,7 +174,7 @@ pub fn steps() -> Vec<Step> {
     vec![
         Box::new(|store| create(store, "t")),
         Box::new(|store| create(store, "u")),
-        // The first log, rows of it alone, and rows of many commits in one record.
+        // The first log, rows in that log alone, and rows of many commits in one record.
         Box::new(|store| insert(store, "t", 0..10)),
         Box::new(|store| insert(store, "t", 10..12)),
         Box::new(|store| insert_and_flush(store, "t", 12..15)),
@@ -190,7 +190,7 @@ pub fn steps() -> Vec<Step> {
         Box::new(|store| insert(store, "t", 300..301)),
         Box::new(restore),
         Box::new(|store| change(store, |transaction| transaction.drop_snapshot("sn"))),
-        // EXPIRE VERSIONS: the files of before go.
+        // EXPIRE VERSIONS removes the files of older versions.
         Box::new(|store| store.expire_versions_older_than(u64::MAX)),
         Box::new(rename),
         Box::new(add_user),

@@ -1,4 +1,4 @@
-//! Every SIGBUS that is not ours goes where it went before.
+//! Every SIGBUS that is not ours reaches its previous handler.
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use pmem_store::mapping::Mapping;
 use super::{file_of_sevens, sum, truncate};
 use crate::child::{child, in_child, rerun};
 
-/// Faults in a mapping that is not ours, with our handler installed.
+/// Causes a fault in a foreign mapping, with our handler installed.
 fn fault_elsewhere() {
     fault_elsewhere_at(|_| {});
 }
 
-/// The same, telling the address first.
+/// The same; `tell` gets the address first.
 fn fault_elsewhere_at(tell: impl FnOnce(usize)) {
     no_core_file();
     let dir = tempfile::tempdir().expect("tempdir");
@@ -33,12 +33,12 @@ fn no_core_file() {
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
 
-/// Takes away the handler of Rust's runtime, which swallows the first signal that is not a fault.
+/// Removes the handler of Rust's runtime, which swallows the first signal that is not a fault.
 fn default_action() {
     handle(libc::SIG_DFL, 0);
 }
 
-/// Handles SIGBUS in another way, before the store does.
+/// Installs another handler of SIGBUS, before the store does.
 fn handle(action: libc::sighandler_t, flags: libc::c_int) {
     // SAFETY: zeros are a valid sigaction. The caller's handler has the signature that its flags
     // say; only this child process is concerned.
@@ -97,7 +97,7 @@ fn a_handler_that_was_there_before_gets_the_faults_that_are_not_ours() {
 }
 
 #[test]
-fn a_handler_that_asks_for_the_place_of_a_fault_is_told_it() {
+fn an_older_handler_gets_the_address_of_a_fault() {
     static PLACE: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn leave(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         // SAFETY: the kernel's own `info` comes through our handler; _exit may be called here.
@@ -111,7 +111,7 @@ fn a_handler_that_asks_for_the_place_of_a_fault_is_told_it() {
         handle(handler as *const () as usize, libc::SA_SIGINFO);
         return fault_elsewhere_at(|place| PLACE.store(place, Ordering::SeqCst));
     }
-    let test = "fault::signals::a_handler_that_asks_for_the_place_of_a_fault_is_told_it";
+    let test = "fault::signals::an_older_handler_gets_the_address_of_a_fault";
     assert_eq!(rerun(test, &[]).code(), Some(42));
 }
 

@@ -12,7 +12,7 @@ use crate::child::{in_child, rerun};
 use crate::helpers::ints;
 
 #[test]
-fn appended_rows_have_the_positions_they_are_told() {
+fn appended_rows_have_the_positions_that_append_returns() {
     let (_fixture, log) = log_of_ints();
     let first = log.append(&ints(0..3), 5, false).unwrap();
     let second = log.append(&ints(3..10), 8, false).unwrap();
@@ -70,7 +70,7 @@ fn a_log_may_be_filled_to_its_last_byte() {
     let log = fixture.create(8 << 10, RegionKind::Auto);
     let small = log.prepare(&ints(0..1)).unwrap().size_bytes();
     let room = log.capacity_bytes() - log.size_bytes();
-    // A record of more rows is larger by 64 bytes for every 8 rows.
+    // Each 8 rows more make a record larger by 64 bytes.
     let rows = 8 * (room - small) as i64 / 64;
     let last = log.append(&ints(0..rows + 8), 1, false).unwrap();
     assert_eq!(last.end_offset, log.capacity_bytes());
@@ -178,7 +178,7 @@ fn a_log_of_another_schema_is_not_opened() {
     assert_ints(&fixture.open(), 0..3);
 }
 
-/// The code path of persistent memory, not its durability: that needs the hardware or a virtual
+/// It tests the code path of persistent memory, not its durability: that needs the hardware or a virtual
 /// machine.
 #[test]
 fn the_dax_path_of_a_log_writes_the_same_records() {
@@ -193,7 +193,7 @@ fn the_dax_path_of_a_log_writes_the_same_records() {
     let log = fixture.create(1 << 20, RegionKind::Libpmem);
     if detect_mode(fixture.dir.path(), RegionKind::Plain).unwrap() == Mode::Msync {
         assert_eq!(log.mode(), Some(Mode::Dax));
-        // A record is durable when it is appended.
+        // On this path a record is durable once it is appended.
         let appended = log.append(&ints(0..10), 1, false).unwrap();
         assert_eq!(log.durable_bytes(), appended.end_offset);
     } else {
@@ -210,6 +210,6 @@ fn the_dax_path_of_a_log_writes_the_same_records() {
     let log = fixture.open_as(RegionKind::Libpmem, &always).unwrap();
     commit(&log, &ints(20_000..20_001));
     drop(log);
-    // Written by stores, read by whoever comes.
+    // The rows were written by stores, and any reader can read them.
     assert_ints(&fixture.open_as(RegionKind::Plain, &always).unwrap(), 0..20_001);
 }

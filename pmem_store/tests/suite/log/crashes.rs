@@ -1,8 +1,8 @@
 //! Crashes at every flush of a log, during recovery, and again after it, on a simulated medium.
 //!
-//! What is on the medium at a crash is what was flushed, and of the rest any part. The parts tried
-//! here are those that could deceive: every choice of whole records, and a record, or what stands in
-//! its place, without one store of 8 bytes, up to one, from one on.
+//! After a crash the medium holds what was flushed, and any part of the rest. The parts tried
+//! here are those that could deceive: every choice of complete records, and a record, or what is
+//! in its place, without one store of 8 bytes, up to one, from one on.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::helpers::{Random, ints};
 const CAPACITY: u64 = 12 << 10;
 const GRANULE: usize = 8;
 
-/// A record as the model knows it.
+/// A record of the model.
 #[derive(Debug, Clone, PartialEq)]
 struct Record {
     version: u64,
@@ -47,11 +47,11 @@ fn found_in(log: &TailLog) -> Vec<Record> {
     records.collect()
 }
 
-/// Records appended to one log, the moments at which they were acknowledged, and all that happened
+/// Records appended to one log, the moments at which they were acknowledged, and all events
 /// on the medium.
 struct Run {
     records: Vec<Record>,
-    /// Fences completed, and how many of the records were acknowledged then.
+    /// The number of completed fences, and how many of the records were acknowledged then.
     acknowledged: Vec<(usize, usize)>,
     trace: Trace,
 }
@@ -62,7 +62,7 @@ impl Run {
         Run::of(log, records, flush_after, |rows, record| log.append(rows, record.version, record.with_catalog).unwrap().end_offset)
     }
 
-    /// The same with rows that become one record when they are flushed.
+    /// The same with staged rows, which become one record when they are flushed.
     fn staged(log: &TailLog, records: &[Record], flush_after: &[usize]) -> Run {
         Run::of(log, records, flush_after, |rows, record| {
             log.stage(rows, record.version).unwrap().expect("they can wait");
@@ -70,7 +70,7 @@ impl Run {
         })
     }
 
-    /// `append` returns what is to be flushed.
+    /// `append` returns the offset up to which to flush.
     fn of(log: &TailLog, records: &[Record], flush_after: &[usize], append: impl Fn(&RecordBatch, &Record) -> u64) -> Run {
         let trace = log.trace().unwrap();
         let mut acknowledged = vec![(0, 0)];
@@ -83,7 +83,7 @@ impl Run {
                 acknowledged.push((fences, index + 1));
             }
         }
-        // Somebody reads: so all of it is on its way to the medium.
+        // The read puts all rows on their way to the medium.
         log.view(u64::MAX).unwrap();
         Run { records: records.to_vec(), acknowledged, trace }
     }
@@ -93,7 +93,7 @@ impl Run {
     }
 }
 
-/// What a medium may hold at each crash point: fences completed, and the bytes.
+/// The possible contents of a medium at each crash point: the number of completed fences, and the bytes.
 fn images(trace: &Trace, initial: &[u8], every: usize) -> Vec<(usize, Vec<u8>)> {
     let mut durable = initial.to_vec();
     let mut pending: BTreeMap<usize, [u8; GRANULE]> = BTreeMap::new();
@@ -145,7 +145,7 @@ fn partial_images(durable: &[u8], pending: &BTreeMap<usize, [u8; GRANULE]>, ever
         image(&|index| index < chosen);
         image(&|index| index > chosen);
     }
-    // Whole records: where a pending granule is the commit word of one, and what follows up to the next.
+    // Complete records: from a pending granule that is a commit word up to the next one.
     let starts: Vec<usize> = record_starts(&changes);
     for choice in 0..1usize << starts.len().min(6) {
         image(&|index| {
@@ -155,8 +155,8 @@ fn partial_images(durable: &[u8], pending: &BTreeMap<usize, [u8; GRANULE]>, ever
     }
 }
 
-/// Positions in `changes` at which a record begins: a small multiple of 64 at a multiple of 64 is a
-/// commit word here.
+/// The positions in `changes` at which a record begins: here a small multiple of 64 at a multiple of 64 is a
+/// commit word.
 fn record_starts(changes: &[(usize, [u8; GRANULE])]) -> Vec<usize> {
     let is_start = |(at, granule): &(usize, [u8; GRANULE])| {
         let word = u64::from_le_bytes(*granule);
@@ -165,12 +165,12 @@ fn record_starts(changes: &[(usize, [u8; GRANULE])]) -> Vec<usize> {
     (0..changes.len()).filter(|index| is_start(&changes[*index])).collect()
 }
 
-/// Recovers `image`, in which `durable` must be and of `optional` any beginning may be, then goes on
+/// Recovers `image`, which must have `durable` and may have any prefix of `optional`, then continues
 /// writing and crashes again, `depth` times.
 struct Explorer {
     fixture: Fixture,
     kind: RegionKind,
-    /// How dense the images of later runs are.
+    /// The density of the images of later runs.
     every: usize,
     images: usize,
 }
@@ -186,7 +186,7 @@ impl Explorer {
         let known = |records: &[Record]| records.iter().take_while(|record| !record.with_catalog).cloned().collect();
         let (durable, optional): (Vec<Record>, Vec<Record>) = (known(durable), known(optional));
         overwrite(&self.fixture.path, 0, image);
-        // The catalog has no version of a record that asks for it.
+        // The catalog has no version of a record that waits for it.
         let reader = found_in(&self.fixture.open_read_only(&|_| false).unwrap());
         let log = self.fixture.open_as(self.kind, &|_| false).unwrap();
         let found = found_in(&log);
@@ -197,7 +197,7 @@ impl Explorer {
         if depth == 0 {
             return;
         }
-        // The versions, lengths and most bytes of what may have been lost, and other values.
+        // New records with the versions, lengths and most bytes of what may have been lost, and other values.
         let last = found.last().map_or(0, |record| record.version);
         let base = 1_000 * (depth as i64 + 1);
         let next = [1, 2, 1, 1].iter().enumerate().map(|(at, rows)| {
@@ -227,7 +227,7 @@ fn crash_run_everywhere(kind: RegionKind, records: &[Record], flush_after: &[usi
         false => Run::new(&log, records, flush_after),
     };
     drop(log);
-    // Before its header is durable nobody names the log.
+    // Before its header is durable nothing refers to the log.
     let initial = vec![0; CAPACITY as usize];
     let made = run.trace.events()[..created].iter().filter(|event| **event == Event::Fence).count();
     let every = if depth == 0 { 1 } else { 3 };
@@ -293,7 +293,7 @@ fn a_record_whose_version_the_catalog_never_had_is_gone_after_any_crash() {
     assert!(images > 1_000, "{images}");
 }
 
-/// A client repeats the statement that was lost: the same rows, the same version.
+/// A client repeats the lost statement: the same rows, the same version.
 #[test]
 fn a_lost_record_written_again_does_not_bring_back_what_followed_it() {
     let mut explorer = Explorer::new(RegionKind::Simulated);
@@ -319,7 +319,7 @@ fn a_lost_record_written_again_does_not_bring_back_what_followed_it() {
     assert!(explorer.images > 50, "{}", explorer.images);
 }
 
-/// The simulation of the region itself: any value since the last flush, granule by granule.
+/// This uses the simulation of the region itself: any value since the last flush, granule by granule.
 #[test]
 fn random_parts_of_what_was_not_flushed_do_not_make_a_record() {
     let fixture = Fixture::new(ints(0..1).schema());
@@ -345,7 +345,7 @@ fn a_log_of_persistent_memory_is_durable_when_it_is_appended() {
         let appended = log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap();
         assert_eq!(log.durable_bytes(), appended.end_offset);
         let order: Vec<Event> = trace.events()[events..].to_vec();
-        // Everything but the commit word, drained; then the commit word, drained.
+        // The order is everything but the commit word, a drain, the commit word, a drain.
         let Event::Store { offset: body, .. } = order[0] else { panic!("{:?}", order[0]) };
         let Event::Store { offset: word, ref bytes } = order[3] else { panic!("{:?}", order[3]) };
         assert_eq!((body, bytes.len()), (word + 8, 8));

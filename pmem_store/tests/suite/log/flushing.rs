@@ -1,4 +1,4 @@
-//! Who waits for whom, and what a failed flush means.
+//! Concurrent flushes, and the effect of a failed one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,14 +52,14 @@ fn a_failed_flush_stops_all_writing_and_no_reading() {
     }
     poisoned(log.retract(2).unwrap_err());
     assert!(fixture.poison.reason().is_some());
-    // What was durable before is, and can be read.
+    // What was durable before stays durable, and can be read.
     log.flush(log.durable_bytes()).unwrap();
     assert_ints(&log, 0..4);
     assert_eq!(rows_of(&log.view(1).unwrap()), ints(0..3));
 }
 
 #[test]
-fn those_who_wait_for_a_flush_that_fails_are_told() {
+fn every_waiter_of_a_failed_flush_gets_the_error() {
     let fixture = Fixture::new(ints(0..1).schema());
     let log = fixture.create(1 << 20, RegionKind::Simulated);
     let ends: Vec<u64> = (0..4).map(|value| log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap().end_offset).collect();
@@ -87,7 +87,7 @@ fn many_appenders_and_readers_at_once_see_whole_commits_in_order() {
                     scope.spawn(|| {
                         for _ in 0..COMMITS {
                             let end = {
-                                // As a store does: the version is given where the order is fixed.
+                                // As a store does: the version is assigned where the order is fixed.
                                 let mut last = versions.lock().unwrap();
                                 *last += 1;
                                 let first = log.rows_at(u64::MAX) as i64;

@@ -16,7 +16,7 @@ use crate::helpers::{batch, ints, strings};
 
 pub const IDENTITY: LogIdentity = LogIdentity { table: 7, log: 42, schema_version: 3 };
 
-/// Every version is in the catalog.
+/// Says that every version is in the catalog.
 pub fn always(_: u64) -> bool {
     true
 }
@@ -72,7 +72,7 @@ pub fn all(log: &TailLog) -> RecordBatch {
     rows_of(&log.view(u64::MAX).unwrap())
 }
 
-/// The rows of all chunks, whose places are checked.
+/// The rows of all chunks; it checks their positions.
 pub fn rows_of(view: &LogView) -> RecordBatch {
     let chunks = view.chunks().unwrap();
     let mut next = 0;
@@ -120,7 +120,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// Changes bytes of a file, as a bad medium would. Does not truncate it, which would start a write-back
+/// Changes bytes of a file, as a bad medium would. It does not truncate the file, which would start a write-back
 /// each time.
 pub fn overwrite(path: &Path, at: usize, new: &[u8]) {
     use std::os::unix::fs::FileExt;

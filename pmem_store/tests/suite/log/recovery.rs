@@ -19,12 +19,12 @@ fn log_of_records(records: i64) -> (Fixture, Vec<usize>) {
     (fixture, offsets)
 }
 
-/// What is found when the file has these bytes; the same for readers and for the writer.
+/// The values found if the file has these bytes; readers and the writer find the same.
 fn found_in(fixture: &Fixture, bytes: &[u8]) -> Vec<i64> {
     overwrite(&fixture.path, 0, bytes);
     let found = values(&fixture.open_read_only(&always).unwrap());
     assert_eq!(fs::read(&fixture.path).unwrap(), bytes, "a reader writes nothing");
-    // Simulated: a real flush for each of so many takes a while.
+    // It is simulated, because so many real flushes take a while.
     assert_eq!(values(&fixture.open_as(RegionKind::Simulated, &always).unwrap()), found);
     found
 }
@@ -64,7 +64,7 @@ fn a_log_ends_before_a_record_of_which_a_part_is_missing() {
         let expected: Vec<i64> = (0..record as i64).collect();
         let range = offsets[record]..offsets[record + 1];
         for at in range.clone().step_by(8) {
-            // Not all of it arrived, or only the end of it, or one store did not.
+            // A tail of the record did not arrive, or only its end did, or one store is missing.
             let missing = [at..range.end, range.start..at + 8, at..at + 8];
             for missing in missing {
                 let mut bytes = whole.clone();
@@ -84,7 +84,7 @@ fn bytes_behind_the_end_do_not_count() {
     let whole = fs::read(&fixture.path).unwrap();
     let end = offsets[3];
     for record in 0..3 {
-        // A record of the log again, at the end of it.
+        // A record of the log again, behind the end.
         let mut bytes = whole.clone();
         bytes.copy_within(offsets[record]..offsets[record + 1], end);
         assert_eq!(found_in(&fixture, &bytes), [0, 1, 2]);
@@ -92,7 +92,7 @@ fn bytes_behind_the_end_do_not_count() {
     let mut bytes = whole.clone();
     bytes[end..].fill(0xff);
     assert_eq!(found_in(&fixture, &bytes), [0, 1, 2]);
-    // One of another log with the same rows.
+    // A record of another log with the same rows.
     let (other, other_offsets) = log_of_records(4);
     let mut bytes = whole;
     let foreign = fs::read(&other.path).unwrap();
@@ -101,14 +101,14 @@ fn bytes_behind_the_end_do_not_count() {
     assert_eq!(found_in(&fixture, &bytes), [0, 1, 2]);
 }
 
-/// The record behind the damage is whole, and what is written in place of the damaged one is the
-/// same in every row and version.
+/// The record behind the damage is valid, and the one that replaces the damaged record has
+/// the same bytes in every row and version.
 #[test]
 fn a_record_left_behind_by_a_crash_never_comes_back() {
     for damaged_at in [0, 8, 40, 100, 300] {
         let (fixture, offsets) = log_of_records(3);
         let damaged_at = offsets[1] + damaged_at;
-        // Another byte whatever was there: some differ from log to log.
+        // It must become another value: some bytes differ from log to log.
         let was = fs::read(&fixture.path).unwrap()[damaged_at];
         overwrite(&fixture.path, damaged_at, &[!was]);
         let log = fixture.open();
@@ -129,7 +129,7 @@ fn a_record_that_waits_for_the_catalog_counts_only_if_the_catalog_has_its_versio
     let (fixture, log) = log_of_ints();
     commit(&log, &ints(0..3));
     let appended = log.append(&ints(3..6), 9, true).unwrap();
-    // In the process it is readable at once, like any other.
+    // In the process it is readable at once, like any other record.
     assert_ints(&log, 0..6);
     log.flush(appended.end_offset).unwrap();
     drop(log);
@@ -144,7 +144,7 @@ fn a_record_that_waits_for_the_catalog_counts_only_if_the_catalog_has_its_versio
     assert_eq!(asked.into_inner(), [9, 9], "only such records are asked for");
     assert_ints(&fixture.open_read_only(&|_| false).unwrap(), 0..3);
     assert_eq!(fs::read(&fixture.path).unwrap(), before);
-    // Once the writer was told no, it is gone, even if the catalog gives the version again.
+    // Once the writer was told no, the record is gone, even if the catalog assigns the version again.
     let log = fixture.open_as(RegionKind::Auto, &|_| false).unwrap();
     assert_ints(&log, 0..3);
     drop(log);
@@ -175,7 +175,7 @@ fn a_record_taken_back_is_gone_and_its_place_is_not_used_again() {
         assert!(matches!(error, AppendError::Full { free_bytes: 0, .. }), "{error}");
         assert_eq!(reader.row_count(), 6);
         drop(log);
-        // Whatever the catalog says of the version now.
+        // It does not matter what the catalog says of the version now.
         let log = fixture.open();
         assert_ints(&log, 0..3);
         commit(&log, &ints(3..4));

@@ -1,5 +1,5 @@
-//! What a log costs. Ignored, because a number is no fact: `make bench-log` runs them, with TMPDIR set
-//! to a directory of the disk in question.
+//! The cost of a log. These benchmarks are ignored by tests: `make bench-log` runs them, with TMPDIR set
+//! to a directory of the disk to be measured.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use pmem_store::{Durability, TableVersion};
 use super::helpers::*;
 use crate::helpers::{batch, create_table, fresh, ints, strings, table};
 
-/// Wall time, and time of this thread on a CPU: the machine may be busy with something else.
+/// Wall time, and CPU time of this thread: the machine may be busy with other work.
 struct Clock(Instant, Duration);
 
 impl Clock {
@@ -38,7 +38,7 @@ fn rows(count: usize) -> Vec<RecordBatch> {
     (0..count as i64).map(row).collect()
 }
 
-/// As the engine has them: text is views.
+/// Rows as the engine has them: text is views.
 fn rows_of_views(count: usize) -> Vec<RecordBatch> {
     let with_views = |row: RecordBatch| {
         let text = cast(row.column(1), &DataType::Utf8View).unwrap();
@@ -122,7 +122,7 @@ fn staging_single_rows() {
     }
 }
 
-/// All that a store does for a row that waits for no disk.
+/// The whole work of a store for a row that does not wait for the disk.
 #[test]
 #[ignore = "measures"]
 fn putting_single_rows_into_a_store() {

@@ -1,4 +1,4 @@
-//! Rows of many commits that become one record when somebody needs them.
+//! Staged rows of many commits become one record when they are read or flushed.
 
 use std::fs;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn what_is_appended_comes_after_what_waits() {
 }
 
 #[test]
-fn after_a_flush_rows_that_waited_are_in_the_file() {
+fn after_a_flush_staged_rows_are_in_the_file() {
     let (fixture, log) = log_of_ints();
     stage_ints(&log, 0..50);
     log.flush(u64::MAX).unwrap();
@@ -128,7 +128,7 @@ fn rows_that_nobody_asks_for_are_written_when_they_are_many() {
 }
 
 #[test]
-fn every_type_that_can_wait_reads_back_equal() {
+fn every_type_that_can_be_staged_reads_back_equal() {
     for column in flat_columns().into_iter().chain(nested_columns()) {
         let written = named(vec![column]);
         let schema = storable_schema(&written.schema()).unwrap();
@@ -186,7 +186,7 @@ fn room_that_was_found_for_rows_that_wait_is_enough_in_any_log() {
 }
 
 #[test]
-fn a_value_that_must_not_be_null_or_is_of_another_type_does_not_wait() {
+fn a_value_that_must_not_be_null_or_has_another_type_is_not_staged() {
     let (_fixture, log) = log_of_ints();
     assert!(!stage(&log, &batch(vec![("v", strings(1, |_| "x".into()))]), 1));
     assert!(!stage(&log, &row(0), 1));
@@ -202,9 +202,9 @@ fn rows_that_could_not_be_written_stop_all_writing_and_are_missed() {
     commit(&log, &ints(0..3));
     assert!(stage(&log, &ints(3..4), 2));
     log.trace().unwrap().fail_next_flush();
-    let is_told = |error: StoreError| assert!(matches!(error, StoreError::Region(_)), "{error}");
-    is_told(log.view(2).unwrap_err());
-    is_told(log.flush(u64::MAX).unwrap_err());
+    let is_region_error = |error: StoreError| assert!(matches!(error, StoreError::Region(_)), "{error}");
+    is_region_error(log.view(2).unwrap_err());
+    is_region_error(log.flush(u64::MAX).unwrap_err());
     let poisoned = |error: StoreError| assert!(matches!(error, StoreError::Region(RegionError::Poisoned { .. })), "{error}");
     poisoned(log.stage(&ints(4..5), 3).unwrap_err());
     poisoned(log.view(2).unwrap_err());
@@ -213,14 +213,14 @@ fn rows_that_could_not_be_written_stop_all_writing_and_are_missed() {
 }
 
 #[test]
-fn what_a_null_has_for_a_value_is_not_kept() {
+fn the_bytes_beneath_a_null_are_not_kept() {
     let schema = Arc::new(Schema::new(vec![Field::new("s", DataType::Utf8View, true)]));
     let fixture = Fixture::new(Arc::clone(&schema));
     let log = fixture.create(1 << 20, RegionKind::Plain);
-    // Of 5 bytes that are no text, with more behind them.
+    // The view claims 5 bytes that are no text, with more behind them.
     let views = ScalarBuffer::from(vec![5u128 | 0xffff_ffff_ffff_u128 << 32]);
     let nulls = Some(NullBuffer::from(vec![false]));
-    // SAFETY: no value is read where it is NULL; `what_a_null_has_for_a_value_is_not_kept` is this test.
+    // SAFETY: no value is read where it is NULL; `the_bytes_beneath_a_null_are_not_kept` is this test.
     let array = unsafe { StringViewArray::new_unchecked(views, Vec::<Buffer>::new(), nulls) };
     assert!(stage(&log, &RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap(), 1));
     let rows = rows_of(&log.view(1).unwrap());
@@ -280,7 +280,7 @@ fn a_whole_record_whose_commits_do_not_add_up_is_damage() {
 }
 
 #[test]
-fn readers_beside_a_writer_whose_rows_wait_see_the_first_of_them_whole() {
+fn readers_beside_a_writer_see_whole_prefixes_of_its_staged_rows() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let (_fixture, log) = log_of_ints();
     let visible = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Every type, in place and put together.
+//! Every type, in place and combined.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ fn a_value_that_does_not_fit_its_column_is_refused_and_nothing_is_appended() {
     assert_eq!(log.size_bytes(), 4096);
 }
 
-/// Views keep whole buffers alive unless somebody looks after it.
+/// Views keep whole buffers alive unless they are compacted.
 #[test]
 fn a_row_of_views_takes_what_it_shows_in_the_log_and_in_memory() {
     let long = StringViewArray::from_iter_values((0..10_000).map(|row| format!("a text of some length {row}")));

@@ -1,4 +1,4 @@
-//! What a reader sees, and what it keeps.
+//! What a reader sees, and what it keeps alive.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn a_view_shows_its_version_whatever_is_appended_later() {
     let (first, second) = (log.view(1).unwrap(), log.view(2).unwrap());
     commit(&log, &ints(6..9));
     assert_eq!(rows_of(&second), ints(0..6));
-    // Of a chunk that has been put together for others.
+    // The view is of a chunk that was combined for others.
     assert_eq!(rows_of(&log.view(3).unwrap()), ints(0..9));
     assert_eq!(rows_of(&first), ints(0..4));
     assert_eq!(rows_of(&second), ints(0..6));
@@ -47,7 +47,7 @@ fn rows_of_one_record_are_handed_out_where_they_lie() {
         let data = chunk.column(0).to_data();
         let buffer = &data.buffers()[0];
         assert!(view.mapping().contains(buffer.as_ptr(), buffer.len()));
-        // To those who count memory a chunk is no larger than what it shows.
+        // For memory accounting, a chunk is no larger than what it shows.
         assert_eq!(buffer.capacity(), chunk.num_rows() * 8);
         assert_eq!(chunk, ints(start as i64..start as i64 + chunk.num_rows() as i64));
     }
@@ -110,7 +110,7 @@ fn a_log_that_was_cut_short_is_an_error_for_its_readers() {
     let file = std::fs::OpenOptions::new().write(true).open(&fixture.path).unwrap();
     file.set_len(8192).unwrap();
     let error = view.chunks().err().or_else(|| {
-        // Nobody has touched what is missing yet.
+        // No read has touched the missing part yet.
         let chunk = view.chunk(2).unwrap();
         assert_eq!(chunk.column(0).null_count(), 0);
         assert_ne!(chunk, ints(16_384..20_000));
@@ -132,7 +132,7 @@ fn memory_of_a_log_of_small_records_is_bounded_by_its_rows() {
     let chunks = log.view(u64::MAX).unwrap().chunks().unwrap();
     let held: usize = chunks.iter().map(|(_, chunk)| chunk.get_array_memory_size()).sum();
     assert!(held < 20_000 * 300, "{held}");
-    // Nothing of them keeps the file mapped.
+    // The combined rows do not keep the file mapped.
     let column = Arc::clone(chunks[0].1.column(1));
     let mapping = Arc::clone(log.view(0).unwrap().mapping());
     assert!(column.to_data().buffers().iter().all(|buffer| !mapping.contains(buffer.as_ptr(), buffer.len())));

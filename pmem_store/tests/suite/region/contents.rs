@@ -1,4 +1,4 @@
-//! What is sealed is what was written, by every kind and from every thread.
+//! Every kind of region seals what was written, from any thread.
 
 use pmem_store::region::{RegionError, RegionKind};
 

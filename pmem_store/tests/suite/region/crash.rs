@@ -1,4 +1,4 @@
-//! What a loss of power may leave of a region, by the simulation.
+//! What a loss of power may leave of a region, according to the simulation.
 
 use std::collections::HashSet;
 
@@ -90,7 +90,7 @@ fn crash_images_are_bounded_and_the_same_every_time() {
     }
 }
 
-/// The order every commit of a store relies on: what a published value announces is there wherever
+/// Every commit of a store relies on this order: what a published value announces is there whenever
 /// the value is.
 #[test]
 fn what_is_flushed_before_it_is_announced_is_never_missing() {

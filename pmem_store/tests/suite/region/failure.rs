@@ -1,4 +1,4 @@
-//! Nothing is written any more once a flush has failed.
+//! Nothing is written after a flush has failed.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ fn a_failed_flush_stops_all_writing_of_the_store() {
     let refused = |result: Result<(), RegionError>| {
         let error = result.expect_err("poisoned");
         assert!(matches!(error, RegionError::Poisoned { .. }) && error.to_string().contains("failing"), "{error}");
+        assert_eq!(error.to_string().matches("open the store again").count(), 1, "{error}");
     };
     refused(failing.flush(0, 1));
     refused(failing.write(0, b"x"));

@@ -1,4 +1,4 @@
-//! The file of a region: new, reserved as a whole, gone unless it was sealed.
+//! The file of a region is new, fully reserved, and removed unless it was sealed.
 
 use pmem_store::region::{PoisonFlag, RegionError, create};
 

@@ -1,4 +1,4 @@
-//! Which promise a directory can keep, and settings that would break it.
+//! The promises of a directory, and settings that would break them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ fn an_environment_that_loses_data_is_refused() {
     refuse_forced_pmem(true).expect("tests may");
 }
 
-/// The code path of persistent memory, not its durability: that needs the hardware or a virtual
+/// It tests the code path of persistent memory, not its durability: that needs the hardware or a virtual
 /// machine.
 #[test]
 fn the_dax_path_writes_the_same_bytes() {
@@ -81,7 +81,7 @@ fn the_dax_path_writes_the_same_bytes() {
     assert_eq!(write_and_seal(&dir.path().join("dax"), RegionKind::Libpmem), plain);
 }
 
-/// Something else under the library's name: a file that is no library, and a library without these
+/// Other files under the library's name: one that is no library, and a library without these
 /// functions.
 #[test]
 fn a_library_that_cannot_be_used_is_named_or_done_without() {
@@ -91,10 +91,10 @@ fn a_library_that_cannot_be_used_is_named_or_done_without() {
     if let Some(reason) = std::env::var_os(REASON).filter(|_| in_child()) {
         let error = detect_mode(dir.path(), RegionKind::Libpmem).expect_err("no libpmem");
         let reason = reason.to_str().expect("UTF-8");
-        let is_told = matches!(error, RegionError::NoLibpmem { .. })
+        let is_named = matches!(error, RegionError::NoLibpmem { .. })
             && error.to_string().contains(reason)
             && error.to_string().contains("install it");
-        assert!(is_told, "{error}");
+        assert!(is_named, "{error}");
         assert_ne!(detect_mode(dir.path(), RegionKind::Auto).expect("detect"), Mode::Dax);
         write_and_seal(&dir.path().join("auto"), RegionKind::Auto);
         return;

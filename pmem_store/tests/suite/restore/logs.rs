@@ -1,4 +1,4 @@
-//! Rows that are in a log when they go, or were when they are to come back.
+//! Restores of rows that are in a log now, or were in one at the restored version.
 
 use pmem_store::{Store, StoreError};
 
@@ -15,7 +15,7 @@ fn rows_of_a_log_come_back_and_go_as_those_of_segments_do() {
     let mut transaction = store.begin().unwrap();
     transaction.delete_rows(table(&store, "t").record().id, rows_of(log, [0])).unwrap();
     let deleted = transaction.commit("DELETE").unwrap();
-    // Its rows are still the first of the log.
+    // Its rows are still the first ones of the log.
     restore(&store, early).unwrap();
     assert_eq!(values(&store), [0, 1, 2, 10, 11, 12]);
     let added = insert(&store, 20..22);
@@ -66,7 +66,7 @@ fn a_small_write_that_comes_between_is_a_conflict() {
 }
 
 #[test]
-fn what_a_transaction_added_itself_goes_with_its_restore() {
+fn rows_of_the_same_transaction_go_with_its_restore() {
     let (_dir, store) = store_with(&[ints(0..3)]);
     let version = last(&store);
     let id = table(&store, "t").record().id;

@@ -1,4 +1,4 @@
-//! A table made again what it was.
+//! RESTORE TABLE: a table gets its old content back.
 
 mod logs;
 mod model;
@@ -33,7 +33,7 @@ pub fn insert(store: &Store, values: std::ops::Range<i64>) -> u64 {
     transaction.commit("INSERT").unwrap()
 }
 
-/// In ascending order, wherever they lie.
+/// In ascending order, wherever they are stored.
 pub fn values_of(table: &TableSnapshot) -> Vec<i64> {
     let mut values = live_ints(table);
     for tail in table.tails() {

@@ -1,4 +1,4 @@
-//! Changes, restores and expiries in any order, against what every version must hold.
+//! Compares changes, restores and expiries in any order with the rows that every version must have.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pmem_store::{Store, StoreError};
 use super::{clear, insert, last, restore, seal, values, values_at};
 use crate::helpers::*;
 
-/// What every version that can be asked for must hold.
+/// The rows that every readable version must have.
 #[derive(Default)]
 struct Model {
     rows: Vec<i64>,
@@ -90,7 +90,7 @@ fn name_or_unname(store: &Store, model: &mut Model, random: &mut Random, step: i
             let version = model.named.remove(&name).unwrap();
             let oldest = model.versions.keys().find(|version| !model.named.values().any(|named| named == *version)).copied();
             transaction.commit("DROP SNAPSHOT").unwrap();
-            // It was kept for its name alone, if the ones after it are given up.
+            // Only its name kept it, if the versions after it have expired.
             if store.table_at("main", "t", version).is_err() {
                 assert!(oldest.is_none_or(|oldest| oldest >= version));
                 model.versions.remove(&version);

@@ -1,4 +1,4 @@
-//! Rows of segments, columns and keys; conflicts, transactions and crashes.
+//! Restores of rows of segments, columns and keys; conflicts, transactions and crashes.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn segments_of_both_versions_stay_and_others_come_back_as_second_names_of_their_
     let after = table(&store, "t");
     assert_eq!(values(&store).len(), 20);
     assert_eq!(after.segments().len(), 2);
-    // The first had a row less.
+    // The first segment had a row less.
     assert!(after.segments().iter().any(|segment| segment.id() == before.segments()[1].id()));
     let renamed = after.segments().iter().find(|segment| segment.id() != before.segments()[1].id()).unwrap();
     assert_ne!(renamed.id(), before.segments()[0].id());
@@ -134,7 +134,7 @@ fn a_transaction_restores_amid_its_own_changes() {
         table.segments()[0].id()
     };
     transaction.delete_rows(id, rows_of(own, [4])).unwrap();
-    // Somebody else commits first, elsewhere.
+    // Another transaction commits first, on another table.
     create_table(&store, "u", &ints(0..1).schema());
     transaction.commit("COMMIT").unwrap();
     assert_eq!(values(&store), [0, 1, 2, 3, 5, 6, 7, 8, 9]);
@@ -217,7 +217,7 @@ fn columns_and_key_come_back_with_the_rows_and_the_name_stays() {
     let store = open(dir.path());
     assert_eq!(names(&store), (vec!["v".to_string()], 0, 0, 12));
     assert_eq!(store.table_at("main", "renamed", altered).unwrap().unwrap().schema().fields().len(), 2);
-    // No two definitions of a table have one number.
+    // Each definition of a table has its own number.
     assert_eq!(table(&store, "renamed").record().schema_version, 5);
 }
 
@@ -232,7 +232,7 @@ fn a_crash_leaves_a_restore_whole_or_not_at_all() {
         assert_eq!(values(&store), expected);
         assert_eq!(segment_files(copy.path()).len(), files);
         assert_eq!(store.check(|_| ()).unwrap().problems, [""; 0]);
-        // The ids of files that were removed go to others.
+        // The ids of removed files are assigned again.
         append(&store, "t", &[ints(100..101)]);
         assert_eq!(values(&store).len(), expected.len() + 1);
     };

@@ -9,7 +9,7 @@ use arrow::datatypes::DataType;
 use super::segment_of;
 use crate::helpers::Random;
 
-/// Strings around the cut at 64 bytes: every length, characters of every width, the greatest ones.
+/// Strings around the cut at 64 bytes: every length, characters of every width, and the greatest ones.
 fn long_texts() -> Vec<String> {
     let mut random = Random(3);
     let alphabet = ["a", "é", "字", "😀", "\u{10FFFF}", "\u{D7FF}", "\u{E000}", "\u{7F}"];
@@ -24,7 +24,7 @@ fn string_column(texts: &[&str], data_type: &DataType) -> ArrayRef {
     cast(&texts, data_type).unwrap()
 }
 
-/// A bound of the first zone as bytes, whatever its type.
+/// A bound of the first zone as bytes, for any type.
 fn bound_bytes(bound: &ArrayRef) -> Option<Vec<u8>> {
     let bound = cast(bound, &DataType::LargeBinary).unwrap();
     bound.is_valid(0).then(|| bound.as_binary::<i64>().value(0).to_vec())
@@ -44,7 +44,7 @@ fn bounds_of_long_strings_are_cut_yet_hold_for_every_value() {
             assert!(min.len() <= 64 && min.as_slice() <= least, "{data_type} {group:?}");
             assert_eq!(zones.min_exact.value(0), min == least);
             assert_eq!(zones.min_exact.value(0), least.len() <= 64);
-            // An absent bound holds for every value; the next character may take a byte more.
+            // An absent bound holds for every value; the next character may take one more byte.
             let max = bound_bytes(&zones.max);
             assert!(max.as_ref().is_none_or(|max| max.as_slice() >= greatest && max.len() <= 65), "{data_type} {group:?}");
             assert_eq!(zones.max_exact.value(0), max.as_deref() == Some(greatest));

@@ -1,17 +1,17 @@
-//! Which crate may use which, and which file alone knows what.
+//! Which crate may use which, and the knowledge that is confined to one file.
 
 use super::code::{line_of, words};
 use super::settle;
 use super::tree::{self, File};
 
-/// The engine knows no network, and nothing of the bytes of a segment.
+/// The engine uses no network, and knows nothing of the bytes of a segment.
 const NOT_OF_THE_ENGINE: &[&str] =
     &["redb", "libc", "memmap2", "twox-hash", "datafusion-substrait", "substrait", "prost", "tonic", "hyper", "arrow-flight"];
 
-/// What speaks Flight asks the engine for rows, and knows neither how they are computed nor how they are stored.
+/// Crates that speak Flight get rows from the engine, and know neither how they are computed nor how they are stored.
 const NOT_OF_FLIGHT: &[&str] = &["datafusion", "substrait", "sqlparser", "redb", "libc", "memmap2"];
 
-/// Crates, lowest first: our own ones that each may depend on, and what it must never know.
+/// All crates, lowest first: our own crates that each may depend on, and the words that it must not use.
 const CRATES: [(&str, &[&str], &[&str]); 14] = [
     ("pmem_store", &[], &["datafusion", "sqlparser", "substrait", "tokio", "tonic", "hyper", "arrow-flight"]),
     ("engine/common", &["pmem_store"], NOT_OF_THE_ENGINE),
@@ -58,13 +58,13 @@ fn a_crate_uses_only_the_crates_below_it() {
     settle(problems, "The layers are in ARCHITECTURE.md, \"Layers\". Ask the crate below for what you need instead.");
 }
 
-/// The name that other crates depend on; that of the folder may be shorter.
+/// The package name, which other crates depend on; the name of the folder may be shorter.
 fn package(manifest: &str) -> String {
     let name = manifest.lines().find_map(|line| line.strip_prefix("name = "));
     name.unwrap_or_default().trim_matches('"').to_string()
 }
 
-/// Names under [dependencies]; what only tests use is free.
+/// The names under [dependencies]; dev-dependencies are not restricted.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -91,7 +91,7 @@ fn only_one_file_knows_libpmem() {
     for word in ["dlopen", "dlsym"] {
         problems.extend(uses(word, &[FFI]));
     }
-    // C also calls signal handlers, and what runs before main.
+    // C also calls signal handlers, and code that runs before main.
     problems.extend(uses("extern", &[FFI, "pmem_store/src/fault.rs", "cli/src/processor.rs"]));
     problems.extend(uses("libpmem_ffi", &["pmem_store/src/region/"]));
     settle(problems, "Declarations of C functions belong to region/libpmem_ffi.rs; the rest of the store uses Region.");
@@ -99,7 +99,7 @@ fn only_one_file_knows_libpmem() {
 
 #[test]
 fn only_the_lowest_files_call_the_system() {
-    // Before main, std may not be used: it is compiled for the processor that is being checked.
+    // Before main, std may not be used, because it is compiled for the processor that is being checked.
     let lowest = ["pmem_store/src/region/", "pmem_store/src/fault.rs", "pmem_store/src/lock.rs", "cli/src/processor.rs"];
     let problems = uses("libc", &lowest);
     settle(problems, "libc is for regions, the fault guard, the lock and the check of the processor. Elsewhere use std.");
@@ -107,13 +107,13 @@ fn only_the_lowest_files_call_the_system() {
 
 #[test]
 fn only_the_store_knows_the_bytes_of_a_segment() {
-    // import and export read and write Arrow files of other people.
+    // Import and export read and write foreign Arrow files.
     let allowed = [
         "pmem_store/src/segment/",
         "pmem_store/src/log/",
         "pmem_store/src/catalog/",
         "engine/files/src/",
-        // Messages of Flight, which are no file of ours either.
+        // These are messages of Flight, and not files of ours either.
         "flight_server/src/stream/",
         "flight_server/wire/src/",
     ];
@@ -147,7 +147,7 @@ fn only_one_crate_knows_the_messages_of_substrait() {
     settle(problems, "Only substrait_plans may name datafusion_substrait and substrait_explain. Other crates hand it bytes.");
 }
 
-/// Places in sources where `word` is named in code by a file whose path begins with none of `allowed`.
+/// The places where code of a source file uses `word`, unless the file's path begins with one of `allowed`.
 fn uses(word: &str, allowed: &[&str]) -> Vec<String> {
     let may = |file: &File| allowed.iter().any(|start| file.path.starts_with(start));
     let mut problems = Vec::new();

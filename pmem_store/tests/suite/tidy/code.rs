@@ -1,6 +1,6 @@
-//! Just enough of Rust's grammar: comments, strings, words, the extent of functions.
+//! A minimal parser of Rust: comments, strings, words, the extent of functions.
 
-/// `text` with spaces for what comments, strings and character literals hold. Quotes and line ends stay.
+/// `text` with spaces instead of the content of comments, strings and character literals. Quotes and line ends stay.
 pub fn blanked(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -67,7 +67,7 @@ fn string_end(chars: &[char], quote: usize, raw: Option<usize>) -> usize {
     chars.len()
 }
 
-/// A character literal; of a lifetime, the tick alone.
+/// The end of a character literal; for a lifetime, of the tick alone.
 fn literal_end(chars: &[char], tick: usize) -> usize {
     match (chars.get(tick + 1), chars.get(tick + 2)) {
         (Some('\\'), _) => {
@@ -79,7 +79,7 @@ fn literal_end(chars: &[char], tick: usize) -> usize {
     }
 }
 
-/// Places of `word` in `code` where it is not a part of a longer word, in bytes.
+/// The byte offsets of `word` in `code` where it is not a part of a longer word.
 pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let part = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
     code.match_indices(word)
@@ -87,19 +87,19 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
         .filter(move |at| !part(code[..*at].chars().next_back()) && !part(code[at + word.len()..].chars().next()))
 }
 
-/// From 1.
+/// Counts from 1.
 pub fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
 pub struct Function {
     pub name: String,
-    /// From 1.
+    /// Counts from 1.
     pub line: usize,
     pub lines: usize,
 }
 
-/// Every function with a body, those inside others too.
+/// Every function with a body, including nested ones.
 pub fn functions(code: &str) -> Vec<Function> {
     let found = words(code, "fn").filter_map(|at| {
         let rest = code[at + 2..].trim_start();
@@ -114,7 +114,7 @@ pub fn functions(code: &str) -> Vec<Function> {
     found.collect()
 }
 
-/// Where the brace at `start` is closed.
+/// The position at which the brace at `start` is closed.
 fn block_end(code: &str, start: usize) -> usize {
     let mut depth = 0;
     for (offset, char) in code[start..].char_indices() {

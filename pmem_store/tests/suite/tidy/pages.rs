@@ -1,4 +1,4 @@
-//! Pages say what is there.
+//! Pages are complete and name things that exist.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn the_code_map_names_every_module() {
     settle(problems, "Bring the code map of ARCHITECTURE.md up to date.");
 }
 
-/// What stands between a heading and the next one of its level or above.
+/// The text between a heading and the next one of its level or above.
 fn section<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
     let start = page.lines().find(|line| *line == heading)?;
     let start = start.as_ptr() as usize - page.as_ptr() as usize + start.len();
@@ -92,7 +92,7 @@ fn python_functions(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(defined)
 }
 
-/// Words in backticks that can only be names of tests: a sentence of four words or more.
+/// Words in backticks that can only be names of tests: sentences of four words or more.
 fn named_tests(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let text = &file.text;
     text.match_indices('`').filter_map(move |(at, _)| {

@@ -1,4 +1,4 @@
-//! Files and functions that fit in a reader's head.
+//! Files and functions are small enough to be understood.
 
 use super::code;
 use super::settle;
@@ -10,7 +10,7 @@ const FILE_LINES_MAX: usize = 700;
 const CONTENTS_LINES_MAX: usize = 120;
 const FUNCTION_LINES_MAX: usize = 100;
 
-/// Longer files, each with the reason.
+/// Longer files, with their reasons.
 const LONG_FILES: [(&str, &str); 3] = [
     ("pmem_store/src/region/mod.rs", "the Region trait and its kinds are what the folder is about"),
     ("cli/src/console/mod.rs", "the console, whose methods are in the files beside it"),

@@ -1,10 +1,10 @@
-//! What reviews would otherwise repeat.
+//! Rules of style that reviews would otherwise repeat.
 
 use super::code::{line_of, words};
 use super::settle;
 use super::tree::{self, File};
 
-/// A comment may run over so many lines, and a statement begin so many above its `unsafe`.
+/// A comment may have so many lines, and a statement may begin so many lines above its `unsafe`.
 const SAFETY_LINES_ABOVE: usize = 10;
 
 #[test]
@@ -23,7 +23,7 @@ fn unsafe_code_says_why_it_is_sound() {
     );
 }
 
-/// What an unsafe function asks of its callers is held by the tests of those.
+/// The tests of its callers cover the contract of an unsafe function.
 #[test]
 fn unsafe_code_names_the_test_that_holds_it() {
     let mut problems = Vec::new();
@@ -39,7 +39,7 @@ fn unsafe_code_names_the_test_that_holds_it() {
     settle(problems, "Name the test, in backticks, in the SAFETY comment; or say \"No test can hold it\" and why.");
 }
 
-/// Lines counted from 1, without the types of function pointers.
+/// Line numbers count from 1; types of function pointers do not count.
 fn lines_with_unsafe(file: &File) -> Vec<usize> {
     let code = file.code();
     let is_type = |at: usize| {
@@ -52,7 +52,7 @@ fn lines_with_unsafe(file: &File) -> Vec<usize> {
     places.map(|at| line_of(&code, at)).collect()
 }
 
-/// From the nearest SAFETY above `line` down to it.
+/// The text from the nearest SAFETY above `line` down to it.
 fn reason_above(text: &str, line: usize) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let above = &lines[line.saturating_sub(SAFETY_LINES_ABOVE)..line];
@@ -114,7 +114,7 @@ fn a_panic_is_not_an_answer_to_a_user() {
     let mut problems = Vec::new();
     for file in tree::rust_files().iter().filter(|file| file.is_source()) {
         let code = file.code();
-        // Tests of a file stand at its end.
+        // The tests of a file are at its end.
         let end = code.find("#[cfg(test)]").unwrap_or(code.len());
         for call in [".unwrap()", ".expect(\"", "panic!("] {
             let found = code[..end].match_indices(call);

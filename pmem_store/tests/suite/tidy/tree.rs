@@ -1,16 +1,16 @@
-//! The files of the clone.
+//! The files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::code;
 
-/// Made by commands, or not ours.
+/// Generated or foreign directories.
 const SKIPPED: [&str; 7] = [".git", "target", "bin", "demo-store", "__pycache__", ".venv", "results"];
 const TEXT_SUFFIXES: [&str; 12] = ["rs", "toml", "lock", "md", "py", "sh", "sql", "slt", "txt", "json", "yml", "cfg"];
 
 pub struct File {
-    /// From the clone's root, with `/`.
+    /// Relative to the repository's root, with `/`.
     pub path: String,
     pub text: String,
 }
@@ -20,7 +20,7 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// Part of a crate and not of its tests.
+    /// Whether it is a part of a crate but not of its tests.
     pub fn is_source(&self) -> bool {
         self.is_rust() && self.path.contains("/src/") && !self.path.ends_with("/tests.rs")
     }
@@ -29,7 +29,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Rust without what stands in comments and strings; lines stay where they are.
+    /// The Rust code without comments and strings; line numbers do not change.
     pub fn code(&self) -> String {
         code::blanked(&self.text)
     }
@@ -79,11 +79,11 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<File>) {
             continue;
         };
         let (full, path) = (entry.path(), format!("{prefix}{name}"));
-        // A symbolic link leads to what is somewhere else, or here already.
+        // The target of a symbolic link is elsewhere, or listed already.
         let Ok(kind) = entry.file_type() else {
             continue;
         };
-        // Somebody's store holds data, not sources.
+        // A store of a user has data, not sources.
         let is_skipped = || SKIPPED.contains(&name.as_str()) || full.join("catalog.redb").exists();
         if kind.is_dir() && !is_skipped() {
             collect(&full, &format!("{path}/"), files);

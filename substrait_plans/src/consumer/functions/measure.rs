@@ -1,5 +1,5 @@
 //! Calls of aggregates: the measures of an aggregation, and aggregates over windows. `check/` asks here too which phases are done,
-//! and `windows.rs` what is DISTINCT.
+//! and `window_call.rs` what is DISTINCT.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, lit};
 use datafusion::scalar::ScalarValue;
 
 use super::aggregates::Form;
-use super::arguments::{Arguments, arguments};
-use super::call::cast;
+use super::arguments::arguments;
+use super::call::{Arguments, cast};
 use super::find::{Aggregate, Found};
 use super::options::{Options, choose};
 use crate::consumer::consume::Consumer;

@@ -11,7 +11,7 @@
 //! - `arguments.rs` arguments and `options.rs` options of a call, `call.rs` both together
 //! - `measure.rs` measures of an aggregation, and what windows and `check/` need of them
 //! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are built of others
-//! - `frame.rs` the frame of a window
+//! - `window_call.rs` calls over windows, `frame.rs` the frame of a window
 
 mod aggregates;
 mod arguments;
@@ -27,13 +27,14 @@ mod own;
 mod standard;
 mod table;
 mod text;
+mod window_call;
 mod windows;
 
 pub use call::cast;
 pub use find::{Finder, Scalar};
 pub use logic::balanced;
 pub use measure::{PostAggregate, aggregate, check_phase};
-pub use windows::{OverRows, over_rows, window};
+pub use window_call::{OverRows, over_rows, window};
 
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::logical_expr::Expr;

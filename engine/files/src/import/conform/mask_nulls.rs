@@ -1,28 +1,28 @@
-//! What lies beneath NULLs: of a struct or a list that is NULL, Arrow leaves open what its fields and elements hold, and whether they
-//! are marked as NULL, too. It is no value, and nobody is to be told that it does not fit.
+//! The values beneath NULLs. For a struct or a list that is NULL, Arrow does not define what its fields and elements hold, nor whether they
+//! are NULL, too. Such a value must not cause an error because it does not fit.
 //!
-//! As a rule all of it fits. So it is set aside only where something does not.
+//! Usually all of them fit. So they are masked only if something does not.
 
 use arrow::array::{ArrayRef, OffsetSizeTrait};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 
 use super::nested::row_of;
-use super::{Misfit, whole};
+use super::{Misfit, column_misfit};
 use common::masked_values::{hidden_beneath, without_null_lists};
 
-/// The values that a field of structs, or all lists of a fixed size together, come to. `parents` has a bit for each value.
+/// The values that a field of structs, or the elements of all lists of a fixed size, have. `parents` has a bit for each value.
 pub(super) fn mask_fields(
     values: &ArrayRef,
     parents: Option<NullBuffer>,
     look: impl Fn(&ArrayRef) -> Result<ArrayRef, Misfit>,
 ) -> Result<ArrayRef, Misfit> {
     look(values).or_else(|misfit| match parents.filter(|parents| parents.null_count() > 0) {
-        Some(parents) => look(&hidden_beneath(values, &parents).map_err(whole)?),
+        Some(parents) => look(&hidden_beneath(values, &parents).map_err(column_misfit)?),
         None => Err(misfit),
     })
 }
 
-/// The elements that lists come to, and where each list is among them.
+/// The elements that the lists use, and the position of each list among them.
 pub(super) fn mask_lists<O: OffsetSizeTrait>(
     elements: &ArrayRef,
     offsets: OffsetBuffer<O>,
@@ -33,7 +33,7 @@ pub(super) fn mask_lists<O: OffsetSizeTrait>(
         (Ok(looked_at), _) => Ok((offsets, looked_at)),
         (Err(misfit), None) => Err(row_of(misfit, &offsets)),
         (Err(_), Some(lists)) => {
-            let (offsets, elements) = without_null_lists(elements, &offsets, lists).map_err(whole)?;
+            let (offsets, elements) = without_null_lists(elements, &offsets, lists).map_err(column_misfit)?;
             let looked_at = look(&elements).map_err(|misfit| row_of(misfit, &offsets))?;
             Ok((offsets, looked_at))
         }
@@ -53,7 +53,7 @@ mod tests {
     use super::super::{conform, valid};
     use super::*;
 
-    /// Six decimals, of which the third and the fourth are too great.
+    /// Six decimals; the third and the fourth are too large.
     fn decimals() -> ArrayRef {
         Arc::new(Decimal128Array::from(vec![1, 2, 1000, -1000, 5, 6]).with_precision_and_scale(3, 1).unwrap())
     }

@@ -10,9 +10,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use common::masked_values::in_use;
 use semantics::functions::FixedLists;
 
-use super::{Misfit, can_conform, conform, mask_nulls, plain, whole};
+use super::{Misfit, can_conform, column_misfit, conform, mask_nulls, plain};
 
-/// The field called `name`, in the same letters if there is one.
+/// The index of the field `name`; a field with the same case is preferred.
 pub fn find_field(fields: &Fields, name: &str) -> Option<usize> {
     fields.iter().position(|field| field.name() == name).or_else(|| fields.iter().position(|field| field.name().eq_ignore_ascii_case(name)))
 }
@@ -30,7 +30,7 @@ pub(super) fn conform_struct(array: &ArrayRef, fields: &Fields) -> Result<ArrayR
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let nulls = structs.nulls().cloned();
     let conformed = StructArray::try_new_with_length(fields.clone(), columns, nulls, array.len());
-    Ok(Arc::new(conformed.map_err(whole)?))
+    Ok(Arc::new(conformed.map_err(column_misfit)?))
 }
 
 pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
@@ -43,14 +43,14 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
         let (offsets, values) = in_use(list.offsets(), list.values());
         let (offsets, values) = mask_nulls::mask_lists(&values, offsets, list.nulls(), conformed)?;
         let list = LargeListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned());
-        return Ok(Arc::new(list.map_err(whole)?));
+        return Ok(Arc::new(list.map_err(column_misfit)?));
     }
-    // Everything else goes by way of a list with 32-bit offsets.
-    let as_list = cast(array, &DataType::List(from_element.clone())).map_err(whole)?;
+    // Everything else is converted through a list with 32-bit offsets.
+    let as_list = cast(array, &DataType::List(from_element.clone())).map_err(column_misfit)?;
     let list = as_list.as_list::<i32>();
     let (offsets, values) = in_use(list.offsets(), list.values());
     let (offsets, values) = mask_nulls::mask_lists(&values, offsets, list.nulls(), conformed)?;
-    let list = ListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned()).map_err(whole)?;
+    let list = ListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned()).map_err(column_misfit)?;
     let list: ArrayRef = Arc::new(list);
     match to {
         DataType::List(_) => Ok(list),
@@ -69,7 +69,7 @@ fn conform_sizes(list: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     }
 }
 
-/// The list in which the element is.
+/// The misfit of an element, with the row of the list that contains it.
 pub(super) fn row_of<O: OffsetSizeTrait>(misfit: Misfit, offsets: &OffsetBuffer<O>) -> Misfit {
     let row = offsets.partition_point(|offset| offset.as_usize() <= misfit.row).saturating_sub(1);
     Misfit { row, ..misfit }
@@ -91,7 +91,7 @@ pub(super) fn can_conform_maps(from: &FieldRef, to: &FieldRef) -> bool {
     }
 }
 
-/// Keys and values by position: writers do not agree on their names.
+/// It takes keys and values by position, because writers do not agree on their names.
 pub(super) fn conform_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<ArrayRef, Misfit> {
     let map = array.as_map();
     let (key, value) = entry_types(field).ok_or_else(|| Misfit { row: 0, problem: "a map needs keys and values".to_owned() })?;
@@ -101,11 +101,11 @@ pub(super) fn conform_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -
     let conformed = |entries: &ArrayRef| {
         let entries = entries.as_struct();
         let columns = vec![conform(entries.column(0), key.data_type())?, conform(entries.column(1), value.data_type())?];
-        Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None).map_err(whole)?) as ArrayRef)
+        Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None).map_err(column_misfit)?) as ArrayRef)
     };
     let (offsets, entries) = mask_nulls::mask_lists(&entries, offsets, map.nulls(), conformed)?;
     let entries = entries.as_struct().clone();
     let entry = Arc::new(Field::new(field.name(), DataType::Struct(fields), false));
-    let map = MapArray::try_new(entry, offsets, entries, map.nulls().cloned(), is_sorted).map_err(whole)?;
+    let map = MapArray::try_new(entry, offsets, entries, map.nulls().cloned(), is_sorted).map_err(column_misfit)?;
     Ok(Arc::new(map))
 }

@@ -1,4 +1,4 @@
-//! The types batches are handed out in.
+//! The types in which batches are handed out.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use common::types::kept_metadata;
 
-/// Without what is only an encoding: no dictionaries and runs, texts and bytes as views, lists as
-/// offset lists, decimals of 128 bits or more. Metadata of foreign writers is left out, but for that of tensors.
+/// The type without its encoding: no dictionaries and runs, texts and bytes as views, lists as
+/// offset lists, decimals of 128 bits or more. Metadata of foreign writers is left out, except that of tensors.
 pub(super) fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -33,7 +33,7 @@ pub fn plain_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(plain_field).collect::<Fields>()))
 }
 
-/// Columns of which no value was seen anywhere are VARCHAR.
+/// Columns without any value in any file are VARCHAR.
 pub fn settled_type(data_type: &DataType) -> DataType {
     let settled = |field: &FieldRef| {
         let data_type = settled_type(field.data_type());

@@ -1,8 +1,8 @@
-//! Whether values are of the type that Arrow says they have. Arrow itself looks at what is needed to read an array without harm: offsets,
-//! texts, keys of dictionaries, ends of runs. It does not look at what a value means: a DECIMAL(3,0) may hold 1000, a TIME may be after
-//! midnight. Such a value cannot be shown, or is shown as another one, and casts that rely on its type panic.
+//! Checks that values are valid for their Arrow type. Arrow itself only checks what makes an array safe to read: offsets,
+//! texts, keys of dictionaries, ends of runs. It does not check what a value means: a DECIMAL(3,0) may hold 1000, a TIME may be after
+//! midnight. Such a value cannot be shown, or is shown as another one, and casts that rely on the type panic.
 //!
-//! **Invariant:** no row or parameter from outside comes into a table or a statement without having been here.
+//! **Invariant:** every row or parameter from outside passes this check before it reaches a table or a statement.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use arrow::datatypes::{
     TimestampMillisecondType, TimestampSecondType,
 };
 
-use super::{Misfit, mask_nulls, whole};
+use super::{Misfit, column_misfit, mask_nulls};
 use common::masked_values::in_use;
 use common::type_names::plain::sql_type_name;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// Of the days since 1970 those that can be written: the years from -262143 to 262142.
+/// The days since 1970 that can be written: the years from -262143 to 262142.
 const DAYS: RangeInclusive<i32> = -96_465_292..=95_026_236;
 
-/// What is wrong with the type of a column, itself or within.
+/// An error says what is wrong with the type of a column, or with a type nested in it.
 pub fn check_type(data_type: &DataType) -> Result<(), String> {
     let digits = |precision: u8, scale: i8, most: u8| match (1..=most).contains(&precision) && i16::from(scale) <= i16::from(precision) {
         true => Ok(()),
@@ -50,8 +50,8 @@ pub fn check_type(data_type: &DataType) -> Result<(), String> {
     }
 }
 
-/// The same array; an error if one of its values is not of its type. What lies beneath a NULL and is none is made zero, because casts
-/// of all values at once look at it, too.
+/// The same array; an error if one of its values is invalid for its type. An invalid value beneath a NULL becomes zero, because casts
+/// of all values at once read it, too.
 pub fn valid(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     use DataType::{
         Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, Dictionary, Duration, RunEndEncoded, Time32, Time64, Timestamp,
@@ -77,15 +77,15 @@ pub fn valid(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
         Duration(Millisecond) => within::<DurationMillisecondType>(array, -i64::MAX..=i64::MAX, |value| {
             format!("{value} milliseconds are more than a duration has")
         }),
-        // Of these each value that nobody uses counts for nothing.
-        Dictionary(_, value) => valid(&cast(array, value).map_err(whole)?).map(|_| Arc::clone(array)),
-        RunEndEncoded(_, values) => valid(&cast(array, values.data_type()).map_err(whole)?).map(|_| Arc::clone(array)),
+        // Values of the dictionary that no row uses do not count.
+        Dictionary(_, value) => valid(&cast(array, value).map_err(column_misfit)?).map(|_| Arc::clone(array)),
+        RunEndEncoded(_, values) => valid(&cast(array, values.data_type()).map_err(column_misfit)?).map(|_| Arc::clone(array)),
         data_type if has_bounds(data_type) => valid_within(array),
         _ => Ok(Arc::clone(array)),
     }
 }
 
-/// Whether there is anything to look at.
+/// Whether values of this type can be invalid.
 fn has_bounds(data_type: &DataType) -> bool {
     use DataType::{Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, Duration, Time32, Time64, Timestamp};
     match data_type {
@@ -111,7 +111,7 @@ fn fields_of(data_type: &DataType) -> Vec<&Field> {
     }
 }
 
-/// Elements, fields, keys and values.
+/// Checks elements, fields, keys and values.
 fn valid_within(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     match array.data_type() {
         DataType::List(field) => valid_list::<i32>(array, field),
@@ -129,7 +129,7 @@ fn valid_list<O: OffsetSizeTrait>(array: &ArrayRef, field: &FieldRef) -> Result<
         return Ok(Arc::clone(array));
     }
     let list = GenericListArray::<O>::try_new(Arc::clone(field), offsets, same, list.nulls().cloned());
-    Ok(Arc::new(list.map_err(whole)?))
+    Ok(Arc::new(list.map_err(column_misfit)?))
 }
 
 fn valid_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<ArrayRef, Misfit> {
@@ -141,10 +141,10 @@ fn valid_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<Arra
         return Ok(Arc::clone(array));
     }
     let map = MapArray::try_new(Arc::clone(field), offsets, same.as_struct().clone(), map.nulls().cloned(), is_sorted);
-    Ok(Arc::new(map.map_err(whole)?))
+    Ok(Arc::new(map.map_err(column_misfit)?))
 }
 
-/// Of what has no offsets: structs, and lists of a fixed size.
+/// Checks the children of arrays without offsets: structs, and lists of a fixed size.
 fn valid_children(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     let data = array.to_data();
     let (mut changed, mut looked_at) = (false, Vec::with_capacity(data.child_data().len()));
@@ -152,7 +152,7 @@ fn valid_children(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
         let child = make_array(child.clone());
         let same = mask_nulls::mask_fields(&child, parents(array), valid).map_err(|misfit| in_row(array, index, misfit))?;
         if Arc::ptr_eq(&same, &child) || same.data_type() != child.data_type() {
-            // Runs beneath NULLs are looked at as plain values, and stay what they are.
+            // Runs beneath NULLs are checked as plain values, and stay unchanged.
             looked_at.push(child.to_data());
             continue;
         }
@@ -161,11 +161,11 @@ fn valid_children(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     }
     match changed {
         false => Ok(Arc::clone(array)),
-        true => Ok(make_array(data.into_builder().child_data(looked_at).build().map_err(whole)?)),
+        true => Ok(make_array(data.into_builder().child_data(looked_at).build().map_err(column_misfit)?)),
     }
 }
 
-/// For each value of a child whether what it is in is NULL.
+/// For each value of a child, whether its parent is not NULL.
 fn parents(array: &ArrayRef) -> Option<NullBuffer> {
     match array.data_type() {
         DataType::Struct(_) => array.nulls().cloned(),
@@ -174,7 +174,7 @@ fn parents(array: &ArrayRef) -> Option<NullBuffer> {
     }
 }
 
-/// What is wrong with a value within, said of the row that has it.
+/// The misfit of a nested value, with the row that contains it.
 fn in_row(array: &ArrayRef, child: usize, misfit: Misfit) -> Misfit {
     match array.data_type() {
         DataType::FixedSizeList(_, size) => Misfit { row: misfit.row / usize::try_from(*size).unwrap_or(1).max(1), ..misfit },
@@ -195,14 +195,14 @@ fn decimals<T: DecimalType>(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
         return Err(Misfit { row: 0, problem: format!("no decimal has {precision} digits") });
     };
     let name = sql_type_name(array.data_type());
-    // With all its digits: cut to those of the type it would look like one.
+    // The message has all digits: cut to those of the type the value would look valid.
     within::<T>(array, most.neg_wrapping()..=*most, |value| format!("{} does not fit {name}", T::format_decimal(value, u8::MAX, scale)))
 }
 
 fn times<T: ArrowPrimitiveType>(array: &ArrayRef, last: T::Native) -> Result<ArrayRef, Misfit> {
     let name = array.data_type();
     within::<T>(array, T::Native::default()..=last, |value| {
-        format!("{value:?} is no TIME ({name}): it is to be from 00:00:00 on and before 24:00:00")
+        format!("{value:?} is no TIME ({name}): it must be from 00:00:00 to before 24:00:00")
     })
 }
 
@@ -211,7 +211,7 @@ fn instants<T: ArrowPrimitiveType>(array: &ArrayRef, range: RangeInclusive<T::Na
     within::<T>(array, range, |value| format!("{value:?} {unit} since 1970 are no {name}: years go from -262143 to 262142"))
 }
 
-/// The instants that can be written, those of a zone wherever it is: that moves them by less than a day.
+/// The instants that can be written. A time zone moves them by less than a day.
 fn since_1970(units: i64, has_zone: bool) -> RangeInclusive<i64> {
     let moved = i64::from(has_zone);
     let (first, end) = (i64::from(*DAYS.start()) + moved, i64::from(*DAYS.end()) + 1 - moved);
@@ -227,7 +227,7 @@ fn within<T: ArrowPrimitiveType>(
     let values = array.as_primitive::<T>();
     let (least, most) = range.into_inner();
     let is_outside = |value: T::Native| (value < least) | (value > most);
-    // First without a branch, and without regard to NULLs: as a rule there is nothing.
+    // The first pass has no branch and ignores NULLs, because usually there is nothing to find.
     if !values.values().iter().fold(false, |found, value| found | is_outside(*value)) {
         return Ok(Arc::clone(array));
     }

@@ -1,7 +1,7 @@
-//! Which delimiter a text has.
+//! Finds the delimiter of a text.
 //!
-//! Each candidate cuts the first lines into records; the one under which most records have the
-//! same number of fields (and more than one) is it, the larger number deciding a tie.
+//! Each candidate splits the first lines into records; the winner is the one under which most records have the
+//! same number of fields (and more than one); the larger number decides a tie.
 
 use super::records::{RecordError, Records, Syntax};
 use crate::import::options::CsvOptions;
@@ -16,7 +16,7 @@ struct Score {
     columns: usize,
 }
 
-/// The delimiter of the text that begins with `head`; `hint` is what the name of the file says.
+/// The delimiter of the text that begins with `head`; `hint` is the delimiter that the file name suggests.
 pub(super) fn sniff(head: &[u8], options: &CsvOptions, hint: Option<u8>) -> Syntax {
     let quote = options.quote;
     if let Some(delimiter) = options.delimiter {
@@ -28,7 +28,7 @@ pub(super) fn sniff(head: &[u8], options: &CsvOptions, hint: Option<u8>) -> Synt
         let Some(score) = score(head, syntax) else { continue };
         let is_better = best.1.is_none_or(|best| {
             (score.agreement, score.columns) > (best.agreement, best.columns)
-                // What the name says only loses against clear evidence.
+                // The hint loses only against clear evidence.
                 && (Some(delimiter) == hint || best.agreement < 0.9 || hint.is_none())
         });
         if is_better {
@@ -38,7 +38,7 @@ pub(super) fn sniff(head: &[u8], options: &CsvOptions, hint: Option<u8>) -> Synt
     best.0
 }
 
-/// Text of unknown name is CSV only if its lines agree on more than one column.
+/// A text with an unknown name is CSV only if its lines agree on more than one column.
 pub fn looks_delimited(head: &[u8]) -> bool {
     CANDIDATES.iter().any(|delimiter| {
         let syntax = Syntax { delimiter: *delimiter, quote: Some(b'"') };
@@ -54,7 +54,7 @@ fn score(head: &[u8], syntax: Syntax) -> Option<Score> {
     (columns > 1).then_some(Score { agreement, columns })
 }
 
-/// Fields of the first records; the last one may be cut off by the end of `head` and is left out.
+/// The field counts of the first records; the last one may be cut off by the end of `head` and is left out.
 fn field_counts(head: &[u8], syntax: Syntax) -> Vec<usize> {
     let mut records = Records::new(head, syntax);
     let mut counts = Vec::new();

@@ -1,4 +1,4 @@
-//! Whether the first record is a header, and what the columns are called.
+//! Decides whether the first record is a header, and names the columns.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use crate::import::infer::{SeenTypes, classify, is_soft_null};
 
 /// A header has a name in every field (the first may be empty: pandas writes its index so), and no
 /// name is a number, a date or a truth value. When no column below is typed the file could as well
-/// be all data; then the names must at least differ, and we still take them for a header, as people
-/// mean it most of the time. `header: false` says otherwise.
+/// be all data; then the names must at least differ, and the record is still a header, because people
+/// mean that most of the time. `header: false` says otherwise.
 pub(super) fn is_header(first: &[String], below: &[SeenTypes]) -> bool {
     let named = |(index, name): (usize, &String)| {
         let is_empty = name.trim().is_empty();

@@ -1,9 +1,9 @@
 //! Delimited text.
 //!
-//! [`records`] cuts bytes into records and fields and knows the physical line of each; [`dialect`]
-//! finds out the delimiter; [`plan`] the header and the types; [`reader`] makes batches. We cut the
+//! [`records`] splits bytes into records and fields and knows the physical line of each; [`dialect`]
+//! finds the delimiter; [`plan`] the header and the types; [`reader`] makes batches. We split the
 //! records ourselves because neither `arrow-csv` nor the `csv` crate can tell `""` (an empty text)
-//! from nothing (NULL), name the line of a bad value, or go on after it.
+//! from nothing (NULL), name the line of a bad value, or continue after it.
 
 mod dialect;
 mod header;

@@ -20,9 +20,9 @@ const HEAD_BYTES: u64 = 256 << 10;
 pub struct CsvPlan {
     pub(super) syntax: Syntax,
     pub has_header: bool,
-    /// The user said so; otherwise it is what the file looks like.
+    /// True if the user said so; otherwise it was guessed from the file.
     pub is_header_certain: bool,
-    /// Fields of the first record, which a declared schema may prove to be a header after all.
+    /// The fields of the first record. A declared schema may prove that it is a header after all.
     first_record: Vec<String>,
     /// Every record ends with a delimiter (TPC-H's `.tbl`), after which there is no field.
     pub(super) has_trailing_delimiter: bool,
@@ -44,7 +44,7 @@ pub fn plan(source: &Source, options: &ReadOptions, sample_bytes: u64) -> Result
     let mut below = Columns::default();
     loop {
         match records.next_record() {
-            // A record of another length is an error of the reading, not a hint on types.
+            // A record with another number of fields is an error for the reader, and no hint on types.
             Ok(Some(record)) if record.len() == first.len() => below.add(&record, &options.csv),
             Ok(Some(_)) | Err(RecordError::Bad { .. }) => {}
             Ok(None) | Err(RecordError::Unclosed { .. }) => break,
@@ -76,7 +76,7 @@ fn first_record<R: Read>(records: &mut Records<R>, source: &Source) -> Result<Ve
     }
 }
 
-/// What was seen in each column below the first record.
+/// The types seen in each column below the first record.
 #[derive(Default)]
 struct Columns {
     seen: Vec<SeenTypes>,
@@ -103,7 +103,7 @@ fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> SeenTypes {
     if is_quoted && !text.is_empty() {
         return classify(text);
     }
-    // A quoted nothing says nothing either: writers that quote all fields write NULL so.
+    // A quoted empty field is no hint either: writers that quote all fields write NULL so.
     if text.is_empty() || options.null.iter().any(|token| token == text) {
         return SeenTypes::default();
     }
@@ -146,8 +146,8 @@ impl CsvPlan {
         Arc::new(Schema::new(fields.map(|(name, seen)| Field::new(name, seen.data_type(), true)).collect::<Vec<_>>()))
     }
 
-    /// A first record that names columns of the declared schema, and nothing else, is a header
-    /// whatever it looked like.
+    /// A first record that names columns of the declared schema, and nothing else, is a header,
+    /// whatever was guessed before.
     pub fn settle_header(&mut self, target: &Schema) {
         let is_column = |name: &String| target.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name.trim()));
         if !self.has_header && !self.is_header_certain && self.first_record.iter().all(is_column) {

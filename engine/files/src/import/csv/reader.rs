@@ -1,4 +1,4 @@
-//! Records to batches of typed columns.
+//! Turns records into batches of typed columns.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, IS_NULL, ImportError, 
 use common::file_format::FileFormat;
 use common::type_names::plain::sql_type_name;
 
-/// A batch ends here even if it has few rows: wide rows must not fill the memory.
+/// A batch ends at this size even if it has few rows: wide rows must not fill the memory.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The batches of one file: its columns, in its order, as the types of `fields`.
+/// The batches of one file: its columns, in its order, with the types of `fields`.
 pub struct CsvBatches {
     file: String,
     records: Records<Box<dyn Read + Send>>,
@@ -105,13 +105,13 @@ impl CsvBatches {
                 return Err(bad_row(&self.file, line, None, problem, HINT_SKIP));
             }
             Err(RecordError::Unclosed { line }) => {
-                // Only the line with the quote is lost; the ones it would have swallowed are not.
+                // Only the line with the quote is lost, and not the lines that it would have swallowed.
                 self.records.skip_line();
                 let problem = "the quote opened here is never closed".to_owned();
                 return Err(bad_row(&self.file, line, None, problem, HINT_SKIP));
             }
         };
-        // In a file of one column an empty line is a NULL, in others it is nothing.
+        // In a file of one column an empty line is a NULL; in other files it is skipped.
         if record.is_blank() && (self.columns.len() > 1 || self.is_header_pending) {
             return Ok(Step::Skipped);
         }
@@ -181,8 +181,8 @@ fn check_width(file: &str, plan: &CsvPlan, record: &Record<'_>) -> Result<(), Im
     Err(bad_row(file, record.line, None, problem, HINT_SKIP))
 }
 
-/// Appends a row to all columns, or NULLs from the first bad value on (so that the columns stay of
-/// one length) and the error. Gives the bytes of the values.
+/// Appends a row to all columns. From the first bad value on it appends NULLs, so that the columns keep
+/// one length, and returns the error. Returns the bytes of the values.
 fn push_row(file: &str, record: &Record<'_>, columns: &mut [Column], null_tokens: &[String]) -> Result<usize, ImportError> {
     let mut bytes = columns.len() * 8;
     for index in 0..columns.len() {
@@ -203,7 +203,7 @@ impl Column {
     fn push(&mut self, text: &str, is_quoted: bool, null_tokens: &[String]) -> Result<(), (String, &'static str)> {
         let is_null = match is_quoted {
             false => text.is_empty() || null_tokens.iter().any(|token| token == text),
-            // Quoted emptiness is a text, and nothing else can be made of it.
+            // A quoted empty field is a text, and has no value of another type.
             true => text.is_empty() && !self.is_text,
         };
         if !is_null && self.leaf.push(text) {

@@ -1,15 +1,15 @@
-//! Bytes to records: RFC 4180 with LF, CRLF or CR, quotes doubled inside quotes.
+//! Splits bytes into records: RFC 4180 with LF, CRLF or CR; quotes are doubled inside quotes.
 //!
-//! A record is parsed only when all of it is in the buffer; when the buffer ends first, more is
-//! read and the parse of that record begins again. Buffers double, so that costs at most twice.
+//! A record is parsed only when all of it is in the buffer. If the buffer ends before, more is
+//! read and the record is parsed again. Buffers double, so that costs at most twice.
 
 use std::io::{self, Read};
 
 use crate::import::window::Window;
 
-/// A quote that is never closed must not draw a whole file into memory.
+/// A quote that is never closed must not read a whole file into memory.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// Nor must a line of delimiters make as many columns.
+/// A line of delimiters must not make as many columns either.
 const FIELDS_MAX: usize = 100_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ struct Field {
     start: usize,
     end: usize,
     is_quoted: bool,
-    /// The text had doubled quotes and lies unescaped in the scratch buffer.
+    /// The text had doubled quotes; the scratch buffer has it unescaped.
     is_scratch: bool,
 }
 
@@ -56,13 +56,13 @@ impl<'a> Record<'a> {
 #[derive(Debug)]
 pub(super) enum RecordError {
     Io(io::Error),
-    /// Only the record is bad; the next call gives the next one.
+    /// Only this record is bad; the next call returns the next one.
     Bad {
         line: u64,
         problem: String,
     },
-    /// A quote is not closed before the end of the file (or of all patience). After `skip_line`
-    /// reading goes on.
+    /// A quote is not closed before the end of the file (or before the limit of a record). After `skip_line`
+    /// the reader can continue.
     Unclosed {
         line: u64,
     },
@@ -77,7 +77,7 @@ pub(super) struct Records<R> {
 }
 
 enum Parsed {
-    /// Bytes of the record with its line end, and physical lines in it; a text after a closing
+    /// The bytes of the record with its line end, and its number of physical lines. A text after a closing
     /// quote makes it a bad one.
     Record {
         bytes: usize,
@@ -129,12 +129,12 @@ impl<R: Read> Records<R> {
                 return Err(RecordError::Bad { line, problem });
             }
         };
-        // Pieces of valid text cut at ASCII bytes.
+        // These are pieces of valid text, cut at ASCII bytes.
         let scratch = str::from_utf8(&self.scratch).unwrap_or_default();
         Ok(Some(Record { text, scratch, fields: &self.fields, line }))
     }
 
-    /// Gives up the physical line at which the next record would begin; `false` when nothing is left.
+    /// Skips the physical line at which the next record would begin; `false` if nothing is left.
     pub fn skip_line(&mut self) -> bool {
         let data = self.window.data();
         match data.iter().position(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! What the first bytes of a file say about it.
+//! Guesses the content of a file from its first bytes.
 
 use crate::import::csv::looks_delimited;
 
@@ -19,11 +19,11 @@ pub(super) enum Content {
     Zip,
     /// Text that begins with a JSON object or an array of them.
     Json,
-    /// Text that falls into columns.
+    /// Text with several columns.
     Text,
     /// Text in one column.
     Words,
-    /// Something with a name.
+    /// A known format with this name that is not supported.
     Other(&'static str),
 }
 
@@ -98,7 +98,7 @@ pub(super) fn content_of(head: &[u8]) -> Content {
     }
 }
 
-/// Begins like rows of ours: `{"`, `[{`, or such a bracket alone.
+/// The text begins like rows in JSON: with `{"`, `[{`, or such a bracket alone.
 fn begins_json(text: &[u8]) -> bool {
     let mut bytes = text.iter().filter(|byte| !byte.is_ascii_whitespace());
     match (bytes.next(), bytes.next()) {
@@ -108,7 +108,7 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// Some line begins like JSON: then a file named `.json` whose first line is broken is still one.
+/// Whether some line begins like JSON: a file named `.json` whose first line is broken is JSON all the same.
 pub(super) fn has_json_line(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').any(begins_json)
 }

@@ -1,4 +1,4 @@
-//! What a file's name says about its content.
+//! Guesses the content of a file from its name.
 
 use common::file_format::FileFormat;
 

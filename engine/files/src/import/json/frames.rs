@@ -1,6 +1,6 @@
-//! Bytes to JSON records with their lines.
+//! Splits bytes into JSON records with their lines.
 //!
-//! If the first line is a whole value, every line is a record: then a broken line harms no other.
+//! If the first line is a whole value, every line is a record: then a broken line affects no other.
 //! Otherwise records are found by counting brackets.
 
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// Of the text that begins with `head`.
+    /// The framing of the text that begins with `head`.
     pub fn of(head: &[u8]) -> Framing {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         if head.starts_with(b"[") {
@@ -38,7 +38,7 @@ impl Framing {
 #[derive(Debug)]
 pub(super) enum FrameError {
     Io(io::Error),
-    /// The record is bad, the next call gives the next one.
+    /// The record is bad; the next call returns the next one.
     Bad {
         line: u64,
         problem: String,
@@ -90,7 +90,7 @@ impl<R: Read> Frames<R> {
         passed
     }
 
-    /// Reads more; `false` at the end of the file.
+    /// Reads more; returns `false` at the end of the file.
     fn fill(&mut self) -> Result<bool, FrameError> {
         if self.window.is_eof() {
             return Ok(false);
@@ -103,7 +103,7 @@ impl<R: Read> Frames<R> {
         Ok(true)
     }
 
-    /// The next byte that is not white space, not yet passed.
+    /// The next byte that is not white space; it is not consumed.
     fn peek(&mut self) -> Result<Option<u8>, FrameError> {
         loop {
             let data = self.window.data();
@@ -123,7 +123,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Passes what stands before a record; `false` if none follows.
+    /// Consumes the separator before a record; `false` if no record follows.
     fn separator(&mut self) -> Result<bool, FrameError> {
         let next = self.peek()?;
         if self.framing != Framing::Array {
@@ -161,7 +161,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Bytes of the record that begins at `start`.
+    /// The number of bytes of the record that begins at `start`.
     fn extent(&mut self, line: u64) -> Result<usize, FrameError> {
         loop {
             let data = self.window.data();
@@ -184,7 +184,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// Bytes up to the end of the first value; `None` if its end is not in `data`.
+/// The number of bytes up to the end of the first value; `None` if its end is not in `data`.
 fn value_extent(data: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -201,7 +201,7 @@ fn value_extent(data: &[u8]) -> Option<usize> {
             }
             b'{' | b'[' => depth += 1,
             b'}' | b']' => {
-                // A bracket of the array around a scalar is not part of it.
+                // The closing bracket of the enclosing array does not belong to a scalar.
                 let Some(outer) = depth.checked_sub(1) else { return Some(at.max(1)) };
                 depth = outer;
                 if depth == 0 {

@@ -1,4 +1,4 @@
-//! Arrays as list columns, and objects as maps where a map is declared.
+//! Builds list columns from arrays, and maps from objects if a map is declared.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct ListNode {
 }
 
 impl ListNode {
-    /// Ends a row at the elements so far.
+    /// Ends a row after the current elements.
     pub fn close(&mut self, is_valid: bool) {
         // A batch has at most some 16 MiB of text, so far fewer elements.
         self.offsets.push(i32::try_from(self.child.len()).unwrap_or(i32::MAX));

@@ -1,8 +1,8 @@
 //! JSON: one object per line, objects one after another, or one array of objects.
 //!
-//! [`frames`] cuts the bytes into records and knows the line of each, [`parser`] reads tokens,
+//! [`frames`] splits the bytes into records and knows the line of each, [`parser`] reads tokens,
 //! [`shape`] infers nested types, [`nodes`] builds nested columns, [`reader`] makes batches. We do
-//! not use `arrow-json` here: it takes `1.5` for 1 in a column of integers, accepts text that is no
+//! not use `arrow-json` here: it reads `1.5` as 1 in a column of integers, accepts invalid
 //! JSON (`[1 2]`), and cannot say which line or column is wrong.
 
 mod frames;

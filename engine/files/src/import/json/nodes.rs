@@ -1,7 +1,7 @@
 //! Nested columns under construction, one node per level of the type.
 //!
-//! A record that fails half way leaves columns of unequal length; [`Node::settle`] evens them out
-//! so that the row can be filtered away and the batch goes on.
+//! A record that fails half way leaves columns of unequal length; [`Node::settle`] makes them equal
+//! so that the row can be filtered out and the batch goes on.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use common::type_names::plain::sql_type_name;
 pub(super) struct Misfit {
     pub path: Vec<String>,
     pub problem: String,
-    /// The text is no JSON at all: another type of the column would not help.
+    /// The text is not JSON at all: another type of the column would not help.
     pub is_broken: bool,
 }
 
@@ -52,7 +52,7 @@ impl Node {
         };
         match data_type {
             DataType::Struct(fields) => Some(Node::Struct(StructNode::new(fields)?)),
-            // Other lists are made of this one later, by `conform`.
+            // `conform` makes other lists of this one later.
             DataType::List(field)
             | DataType::LargeList(field)
             | DataType::FixedSizeList(field, _)
@@ -96,7 +96,7 @@ impl Node {
             (Node::List(node), Token::Array) if node.map_is_sorted.is_none() => node.push_list(parser),
             (Node::Leaf { leaf, data_type, .. }, Token::Bool(text) | Token::Number(text)) => push_text(leaf.as_mut(), data_type, text),
             (Node::Leaf { leaf, data_type, .. }, Token::Text(text)) => push_text(leaf.as_mut(), data_type, &text),
-            // A VARCHAR column takes anything: nested values as their JSON text.
+            // A VARCHAR column accepts any value; nested values are stored as their JSON text.
             (Node::Leaf { leaf, data_type, is_text: true }, token) => {
                 let text = parser.rest_of(&token, from).map_err(broken)?;
                 push_text(leaf.as_mut(), data_type, text)
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// Brings the node, and all below it, to at least `rows` rows of whole values.
+    /// Extends the node, and all nodes below it, to at least `rows` rows of complete values.
     pub fn settle(&mut self, rows: usize) {
         match self {
             Node::Leaf { leaf, .. } => {
@@ -126,7 +126,7 @@ impl Node {
                 let longest = node.children.iter().map(Node::len).max().unwrap_or(0);
                 let rows = rows.max(longest).max(node.validity.len());
                 node.children.iter_mut().for_each(|child| child.settle(rows));
-                // A child may have closed a half list of its own and be longer now.
+                // A child may have closed an incomplete list of its own and be longer now.
                 let rows = node.children.iter().map(Node::len).max().unwrap_or(rows).max(rows);
                 node.children.iter_mut().for_each(|child| child.settle(rows));
                 node.validity.resize(rows, false);

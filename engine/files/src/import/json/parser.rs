@@ -1,10 +1,10 @@
-//! Tokens of one JSON text (RFC 8259, strictly). Numbers stay texts: their type is the column's.
+//! Tokens of one JSON text (RFC 8259, strictly). Numbers stay texts, because the column decides their type.
 
 use std::borrow::Cow;
 
 use super::lexemes::{escape, is_number};
 
-/// Deeper nesting is refused: types are walked recursively.
+/// Deeper nesting is refused, because types are walked recursively.
 pub(super) const DEPTH_MAX: usize = 64;
 
 #[derive(Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub(super) enum Token<'a> {
     Array,
 }
 
-/// What is wrong with the text, in words.
+/// The error message for the text.
 pub(super) type Broken = String;
 
 pub(super) struct Parser<'a> {
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next value: whole if it is a scalar, else only its opening bracket.
+    /// The next value: complete if it is a scalar, else only its opening bracket.
     pub fn value(&mut self) -> Result<Token<'a>, Broken> {
         match self.peek() {
             Some(b'"') => self.string().map(Token::Text),
@@ -110,13 +110,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads past the rest of a value of which `token` was just read, and gives its text.
+    /// Skips the rest of a value after its first `token`, and returns its text.
     pub fn rest_of(&mut self, token: &Token<'_>, from: usize) -> Result<&'a str, Broken> {
         self.pass(token)?;
         Ok(&self.text[from..self.at])
     }
 
-    /// Where the next value begins.
+    /// The position of the next value.
     pub fn position(&mut self) -> usize {
         self.peek();
         self.at
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A string with escapes, of which the first is at `at` in `rest` (the text after the quote).
+    /// A string with escapes; the first escape is at `at` in `rest` (the text after the quote).
     fn escaped(&mut self, rest: &'a str, mut at: usize) -> Result<String, Broken> {
         let bad = || "it is not valid JSON: a text has a wrong escape".to_owned();
         let bytes = rest.as_bytes();

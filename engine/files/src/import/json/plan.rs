@@ -18,7 +18,7 @@ pub struct JsonPlan {
     pub schema: SchemaRef,
 }
 
-/// Reads up to `sample_bytes` of the file. Broken records teach nothing here: reading names them.
+/// Reads up to `sample_bytes` of the file. Broken records are ignored here, because the reader reports them.
 pub fn plan(source: &Source, sample_bytes: u64) -> Result<JsonPlan, ImportError> {
     let failed = |error| ImportError::reading(&source.label(), FileFormat::Json, error);
     let mut head = Vec::new();

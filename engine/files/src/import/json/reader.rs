@@ -1,4 +1,4 @@
-//! Records to batches.
+//! Turns records into batches.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, ImportError, RowPositi
 use common::file_format::FileFormat;
 use common::type_names::plain::sql_type_name;
 
-/// A batch ends here even if it has few rows: wide rows must not fill the memory.
+/// A batch ends at this size even if it has few rows: wide rows must not fill the memory.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The batches of one file, as the columns of a schema (which keys find by name).
+/// The batches of one file, with the columns of a schema (keys find their columns by name).
 pub struct JsonBatches {
     file: String,
     frames: Frames<Box<dyn Read + Send>>,
@@ -96,7 +96,7 @@ impl JsonBatches {
             }
             Err(FrameError::Bad { line, problem }) => bad(line, None, problem, HINT_SKIP),
             Err(FrameError::Broken { line, problem }) => {
-                // What follows cannot be told apart: with `Skip` the records before it are kept.
+                // The next record cannot be found; with `Skip` the records before it are kept.
                 self.is_broken = true;
                 bad(line, None, problem, HINT_SKIP)
             }

@@ -1,8 +1,8 @@
-//! The nested type of JSON records, learnt from the records.
+//! The nested type of JSON records, inferred from the records.
 //!
 //! Scalars follow the table in [`crate::import::infer`], with the difference that a JSON text
-//! can only be a date, a time, a timestamp or a text: whoever quotes a number means it.
-//! Where a column is an object here and a scalar or list there, it becomes VARCHAR holding JSON.
+//! can only be a date, a time, a timestamp or a text: a quoted number is meant as a text.
+//! If a column is an object here and a scalar or list there, it becomes VARCHAR with JSON.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub(super) struct Shape {
 
 #[derive(Default, Debug)]
 struct ObjectShape {
-    /// In order of first appearance: that is the order of the columns.
+    /// In order of first appearance, which is the order of the columns.
     fields: Vec<(String, Shape)>,
     index: HashMap<String, usize>,
 }
 
 impl Shape {
-    /// Learns from one record, which must be an object.
+    /// Infers from one record, which must be an object.
     pub fn learn_record(&mut self, text: &str) -> Result<(), Broken> {
         let mut parser = Parser::new(text);
         match parser.value()? {
@@ -43,7 +43,7 @@ impl Shape {
             Token::Null => {}
             Token::Bool(_) => self.scalar.add(SeenTypes::BOOL),
             Token::Number(number) => self.scalar.add(match classify(number) {
-                // A number no 64-bit float can hold, or one of more than 38 digits.
+                // A number that no 64-bit float can hold, or one of more than 38 digits.
                 SeenTypes::TEXT => SeenTypes::FLOAT,
                 seen => seen,
             }),
@@ -73,12 +73,12 @@ impl Shape {
         Ok(())
     }
 
-    /// `Null` where nothing was seen.
+    /// `Null` if no value was seen.
     fn data_type(&self) -> DataType {
         let has_scalar = self.scalar != SeenTypes::default();
         match (&self.object, &self.list, has_scalar) {
             (None, None, _) => self.scalar.data_type(),
-            // An object that never has a key is no struct that could be stored.
+            // An object that never has a key is not a struct that could be stored.
             (Some(object), None, false) if !object.fields.is_empty() => DataType::Struct(object.arrow_fields()),
             (None, Some(element), false) => DataType::List(Arc::new(Field::new_list_field(element.data_type(), true))),
             _ => DataType::Utf8View,

@@ -1,4 +1,4 @@
-//! Objects as struct columns, and the records themselves.
+//! Builds struct columns from objects, and the records themselves.
 
 use arrow::array::StructArray;
 use arrow::buffer::NullBuffer;
@@ -22,7 +22,7 @@ impl StructNode {
         Some(StructNode { fields: fields.clone(), children, validity: Vec::new() })
     }
 
-    /// One record. After an error the row is there, filled up with NULLs, to be filtered away.
+    /// Appends one record. After an error the row exists, filled with NULLs, and is filtered out later.
     pub fn push_record(&mut self, text: &str) -> Result<(), Misfit> {
         let rows = self.validity.len();
         let mut parser = Parser::new(text);

@@ -1,4 +1,4 @@
-//! Texts to decimals, exactly: surplus digits are rounded half away from zero, as in SQL.
+//! Parses texts as decimals, exactly: surplus digits are rounded half away from zero, as in SQL.
 
 use std::sync::Arc;
 
@@ -80,9 +80,9 @@ fn parse_i128(text: &str, precision: u8, scale: i8) -> Option<i128> {
     parse_i256(text, precision, scale)?.to_i128()
 }
 
-/// With one digit more than wanted, which then decides the rounding.
+/// It has one digit more than wanted, which decides the rounding.
 fn parse_i256(text: &str, precision: u8, scale: i8) -> Option<i256> {
-    // `parse_decimal` would take "1e" and "." for numbers.
+    // `parse_decimal` would accept "1e" and "." as numbers.
     Float64Type::parse(text).filter(|value| value.is_finite())?;
     let longer = parse_decimal::<Decimal256Type>(text, 76, scale.checked_add(1)?).ok()?;
     let ten = i256::from_i128(10);

@@ -1,4 +1,4 @@
-//! Texts to everything that is not a decimal.
+//! Parses texts as all types except decimals.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
     }
 }
 
-/// A number too large for the type reads as infinity; only the word may.
+/// A number too large for the type parses as infinity; only the word may mean that.
 fn within_range<F: Copy>(value: F, text: &str, is_infinite: fn(F) -> bool) -> Option<F> {
     let is_word = text.ends_with(|c: char| c.is_ascii_alphabetic());
     (!is_infinite(value) || is_word).then_some(value)
@@ -140,7 +140,7 @@ impl Leaf for NullBuilder {
 
 impl Leaf for StringViewBuilder {
     fn push(&mut self, text: &str) -> bool {
-        // Fails only for a text of 4 GiB, which no record can hold.
+        // It fails only for a text of 4 GiB, which no record can hold.
         self.try_append_value(text).is_ok()
     }
 
@@ -148,7 +148,7 @@ impl Leaf for StringViewBuilder {
 }
 
 impl Leaf for BinaryViewBuilder {
-    /// `\x` and hex digits as PostgreSQL writes them; anything else is its own bytes.
+    /// `\x` and hex digits as PostgreSQL writes them; any other text stands for its own bytes.
     fn push(&mut self, text: &str) -> bool {
         let Some(digits) = text.strip_prefix("\\x") else {
             return self.try_append_value(text).is_ok();

@@ -1,4 +1,4 @@
-//! The smallest type that holds two.
+//! The smallest type that can hold values of two types.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::import::conform::find_field;
 const DECIMAL128_DIGITS: u8 = 38;
 const DECIMAL256_DIGITS: u8 = 76;
 
-/// `None`: there is none. Inferred types always have one: text.
+/// `None`: there is no such type. Inferred types always have one: text.
 pub(super) fn merged_type(a: &DataType, b: &DataType, are_inferred: bool) -> Option<DataType> {
     use DataType::{Date32, Float64, List, Null, Struct, Timestamp};
     let merged = match (a, b) {
@@ -18,7 +18,7 @@ pub(super) fn merged_type(a: &DataType, b: &DataType, are_inferred: bool) -> Opt
         (Struct(a), Struct(b)) => merged_fields(a, b, are_inferred).map(Struct),
         (List(a), List(b)) => merged_element(a, b, are_inferred).map(List),
         (Date32, Timestamp(unit, None)) | (Timestamp(unit, None), Date32) => Some(Timestamp(*unit, None)),
-        // Instants are the same whatever zone they are shown in.
+        // Instants are the same in whatever zone they are shown.
         (Timestamp(a, zone), Timestamp(b, other)) if zone.is_some() == other.is_some() => Some(Timestamp(finer(*a, *b), zone.clone())),
         (a, b) if a.is_integer() && b.is_integer() => Some(merged_integers(a, b)),
         (a, b) if is_decimal(a) || is_decimal(b) => merged_decimals(a, b, are_inferred),
@@ -64,7 +64,7 @@ fn merged_integers(a: &DataType, b: &DataType) -> DataType {
     if a.is_signed_integer() == b.is_signed_integer() {
         return if bits(a) >= bits(b) { a.clone() } else { b.clone() };
     }
-    // An unsigned integer needs one bit more with a sign.
+    // An unsigned integer needs one more bit as a signed one.
     let signed_bits = |t: &DataType| if t.is_signed_integer() { bits(t) } else { bits(t) * 2 };
     match signed_bits(a).max(signed_bits(b)) {
         0..=8 => Int8,

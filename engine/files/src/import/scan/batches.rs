@@ -31,12 +31,12 @@ struct Current {
     file: String,
     reader: Reader,
     mapping: Mapping,
-    /// Rows of the file before the batch at hand.
+    /// The number of rows of the file before the current batch.
     rows_before: u64,
 }
 
 enum Reader {
-    // Boxed: they differ by a kilobyte.
+    // They are boxed because their sizes differ by a kilobyte.
     Csv(Box<CsvBatches>),
     Json(Box<JsonBatches>),
     Parquet(Box<ParquetBatches>),
@@ -120,7 +120,7 @@ impl Current {
         }
     }
 
-    /// Slow, and only for batches with a bad row in them.
+    /// It is slow, and used only for batches with a bad row.
     fn fit_row_by_row(
         &self,
         batch: &RecordBatch,
@@ -162,7 +162,7 @@ impl Iterator for Batches {
             return None;
         }
         let next = self.advance().transpose();
-        // After an error a reader's state is not to be trusted.
+        // After an error the state of a reader is not reliable.
         self.has_ended = !matches!(next, Some(Ok(_)));
         if self.has_ended {
             self.current = None;

@@ -1,4 +1,4 @@
-//! What is known of a file before its rows are read.
+//! The plan of a file before its rows are read.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
@@ -48,7 +48,7 @@ impl PlannedFile {
         matches!(self.plan, Plan::Csv(_) | Plan::Json(_))
     }
 
-    /// Whether its columns are known by their names.
+    /// Whether its columns have names.
     pub fn has_names(&self) -> bool {
         !matches!(&self.plan, Plan::Csv(plan) if !plan.has_header)
     }
@@ -66,7 +66,7 @@ pub(super) fn fit(file: &mut PlannedFile, target: &Schema) -> Result<(), ImportE
     let own = file.schema();
     file.mapping = match &file.plan {
         Plan::Csv(plan) if !plan.has_header => {
-            // Made-up names: they match the merged schema, which was made of them, by position too.
+            // The names were generated: the merged schema was made from them, so they match it by position too.
             map_by_position(&label, own.fields().len(), target)
                 .or_else(|error| map_by_name(&label, own.fields(), target).map_err(|_| error))?
         }
@@ -82,7 +82,7 @@ pub(super) fn fit(file: &mut PlannedFile, target: &Schema) -> Result<(), ImportE
     }
 }
 
-/// The file's columns in its own order, with the types of the scan's.
+/// The file's columns in its own order, with the types of the scan's columns.
 pub(super) fn csv_fields(own: &Fields, mapping: &Mapping, target: &Schema) -> Vec<Field> {
     let column = |(index, field): (usize, &std::sync::Arc<Field>)| {
         let place = mapping.iter().position(|place| *place == Some(index));

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, MutableArrayData, make_array};
+use arrow::array::{Array, ArrayRef, FixedSizeListArray};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result};
 
+use super::list_bounds::{ListBounds, end_to_end, list_levels};
 use crate::functions::casts::cast_shown;
 use common::error::EngineError;
 use common::tensor_shape::{shape_of, shape_text};
@@ -108,94 +108,13 @@ impl<'a> FixedLists<'a> {
     }
 }
 
-/// How many lists are within each other.
-pub fn list_levels(data_type: &DataType) -> usize {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => 1 + list_levels(item.data_type()),
-        _ => 0,
-    }
-}
-
 fn nulls_of(valid: Vec<bool>) -> Option<NullBuffer> {
     valid.contains(&false).then(|| NullBuffer::from(valid))
 }
 
-/// Where each list begins and ends among the values.
-pub struct ListBounds {
-    values: ArrayRef,
-    bounds: Bounds,
-}
-
-enum Bounds {
-    Fixed(usize),
-    Offsets(arrow::buffer::OffsetBuffer<i64>),
-}
-
-impl ListBounds {
-    pub fn of(lists: &ArrayRef) -> Result<ListBounds> {
-        if let DataType::FixedSizeList(_, width) = lists.data_type() {
-            let values = Arc::clone(lists.as_fixed_size_list().values());
-            return Ok(ListBounds { values, bounds: Bounds::Fixed(usize::try_from(*width).unwrap_or_default()) });
-        }
-        let item = match lists.data_type() {
-            DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => item,
-            other => return Err(EngineError::internal(format!("{other} is no list")).into()),
-        };
-        // Offsets alone are made anew; between lists with offsets the values stay.
-        let large = cast(lists, &DataType::LargeList(Arc::clone(item)))?;
-        let large = large.as_list::<i64>();
-        Ok(ListBounds { values: Arc::clone(large.values()), bounds: Bounds::Offsets(large.offsets().clone()) })
-    }
-
-    pub fn values(&self, row: usize) -> ArrayRef {
-        self.values.slice(self.start(row), self.end(row) - self.start(row))
-    }
-
-    /// Arrow's offsets are never negative.
-    fn start(&self, row: usize) -> usize {
-        match &self.bounds {
-            Bounds::Fixed(width) => row * width,
-            Bounds::Offsets(offsets) => offsets[row] as usize,
-        }
-    }
-
-    fn end(&self, row: usize) -> usize {
-        match &self.bounds {
-            Bounds::Fixed(width) => (row + 1) * width,
-            Bounds::Offsets(offsets) => offsets[row + 1] as usize,
-        }
-    }
-}
-
-/// The values of the valid rows, which have `size` each, and so many NULLs for the others. Where they lie, if that is end
-/// to end.
-fn end_to_end(rows: &ListBounds, valid: &[bool], size: usize) -> Result<ArrayRef> {
-    if valid.is_empty() {
-        return Ok(rows.values.slice(0, 0));
-    }
-    let first = rows.start(0);
-    let lie_so = |row: usize| valid[row] && rows.start(row) == first + row * size;
-    if (0..valid.len()).all(lie_so) {
-        return Ok(rows.values.slice(first, valid.len() * size));
-    }
-    let values = rows.values.to_data();
-    let mut made = MutableArrayData::new(vec![&values], true, valid.len() * size);
-    for (row, is_valid) in valid.iter().enumerate() {
-        match is_valid {
-            true => made.try_extend(0, rows.start(row), rows.end(row))?,
-            false => made.try_extend_nulls(size)?,
-        }
-    }
-    Ok(make_array(made.freeze()))
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Float64Array, ListArray};
+    use arrow::array::{AsArray, Float64Array, ListArray};
     use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::{Float64Type, Int32Type};
 

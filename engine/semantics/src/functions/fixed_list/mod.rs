@@ -1,6 +1,7 @@
 //! Lists as lists of a fixed size and as tensors, and as lists of lists.
 
 mod convert;
+mod list_bounds;
 mod nested_cast;
 
 use arrow::datatypes::{DataType, Field};
@@ -9,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 use common::tensor_shape::shape_of;
 use common::tensors::tensor_field;
 pub use convert::FixedLists;
-use convert::list_levels;
+use list_bounds::list_levels;
 pub use nested_cast::NestedListCast;
 
 /// Whether lists of one type are to have another number of elements, or tensors other dimensions, than Arrow's cast gives them.

@@ -10,7 +10,7 @@ use arrow::compute::{CastOptions, nullif};
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 
-use super::convert::{ListBounds, list_levels};
+use super::list_bounds::{ListBounds, list_levels};
 use crate::functions::nearest_floats::cast_nearest;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;

@@ -5,6 +5,7 @@
 //! stay until all take twice the memory that they took without such.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, DynComparator, UInt32Array, new_null_array};
 use arrow::compute::{interleave, nullif, take};
@@ -13,7 +14,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use pmem_store::compact;
 
-use super::exact_comparator;
+use super::Comparable;
 
 /// Beside twice what was left the last time.
 const SPARE_BYTES: usize = 4 << 20;
@@ -23,7 +24,7 @@ const CHUNKS_MAX: usize = 256;
 #[derive(Debug)]
 pub struct GroupsBest {
     wanted: Ordering,
-    chunks: Vec<ArrayRef>,
+    chunks: Vec<Comparable>,
     /// Of all chunks, and what it was when none was replaced.
     bytes: usize,
     kept_bytes: usize,
@@ -40,16 +41,18 @@ impl GroupsBest {
     }
 
     fn values_of(&self, best: &[Option<(u32, u32)>]) -> Result<ArrayRef> {
-        let arrays: Vec<&dyn Array> = std::iter::once(&self.nothing).chain(&self.chunks).map(|array| array.as_ref()).collect();
+        let arrays: Vec<&dyn Array> =
+            std::iter::once(&self.nothing).chain(self.chunks.iter().map(|chunk| &chunk.values)).map(|array| array.as_ref()).collect();
         let rows = best.iter().map(|found| found.map_or((0, 0), |(chunk, row)| (chunk as usize + 1, row as usize)));
         Ok(compact(&interleave(&arrays, &rows.collect::<Vec<_>>())?))
     }
 
     fn drop_replaced(&mut self) -> Result<()> {
         if self.bytes > 2 * self.kept_bytes + SPARE_BYTES || self.chunks.len() > CHUNKS_MAX {
-            self.chunks = vec![self.values_of(&self.best)?];
-            self.kept_bytes = self.chunks[0].get_array_memory_size();
+            let kept = Comparable::new(self.values_of(&self.best)?)?;
+            self.kept_bytes = kept.bytes();
             self.bytes = self.kept_bytes;
+            self.chunks = vec![kept];
             for (row, found) in self.best.iter_mut().enumerate() {
                 *found = found.map(|_| (0, row as u32));
             }
@@ -60,12 +63,12 @@ impl GroupsBest {
 
 impl GroupsAccumulator for GroupsBest {
     fn update_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], filter: Option<&BooleanArray>, groups: usize) -> Result<()> {
-        let values = &values[0];
+        let values = Comparable::new(Arc::clone(&values[0]))?;
         self.best.resize(groups, None);
         // The batch itself is the last chunk meanwhile.
         let batch = self.chunks.len();
         let mut orders: Vec<Option<DynComparator>> = (0..=batch).map(|_| None).collect();
-        let nulls = values.logical_nulls();
+        let nulls = values.values.logical_nulls();
         let is_taken = |row: usize| {
             nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
         };
@@ -74,7 +77,7 @@ impl GroupsAccumulator for GroupsBest {
                 Some((chunk, best)) => {
                     let order = match &mut orders[chunk as usize] {
                         Some(order) => order,
-                        none => none.insert(exact_comparator(values, self.chunks.get(chunk as usize).unwrap_or(values))?),
+                        none => none.insert(values.exact_comparator(self.chunks.get(chunk as usize).unwrap_or(&values))?),
                     };
                     order(row, best as usize) == self.wanted
                 }
@@ -92,8 +95,8 @@ impl GroupsAccumulator for GroupsBest {
         }
         if !winners.is_empty() {
             let rows: UInt32Array = winners.iter().map(|(row, _)| *row).collect::<Vec<_>>().into();
-            let chunk = compact(&take(values, &rows, None)?);
-            self.bytes += chunk.get_array_memory_size();
+            let chunk = Comparable::new(compact(&take(&values.values, &rows, None)?))?;
+            self.bytes += chunk.bytes();
             self.chunks.push(chunk);
             for (place, (_, group)) in winners.iter().enumerate() {
                 self.best[*group] = Some((batch as u32, place as u32));

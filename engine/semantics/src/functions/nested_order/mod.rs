@@ -1,9 +1,12 @@
 //! Lists, structs and maps in the order of ORDER BY, in which NULL inside comes last.
 
 pub mod compared;
+pub mod constant;
 pub mod extreme;
 pub mod group_extreme;
 pub mod sort_key;
+
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, DynComparator, make_comparator};
 use arrow::compute::SortOptions;
@@ -22,10 +25,33 @@ pub fn comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
 
 /// The same, in which intervals that are as long are as their parts are. So it is always the same one of them that comes first.
 pub fn exact_comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
-    let by_length = comparator(left, right)?;
-    if !has_intervals(left.data_type()) {
-        return Ok(by_length);
+    Comparable::new(Arc::clone(left))?.exact_comparator(&Comparable::new(Arc::clone(right))?)
+}
+
+/// A column that is compared more than once.
+#[derive(Debug)]
+pub struct Comparable {
+    pub values: ArrayRef,
+    /// With the lengths of the intervals inside.
+    lengths: ArrayRef,
+}
+
+impl Comparable {
+    pub fn new(values: ArrayRef) -> Result<Comparable> {
+        Ok(Comparable { lengths: interval_lengths(&values)?, values })
     }
-    let by_parts = make_comparator(left, right, OPTIONS)?;
-    Ok(Box::new(move |left, right| by_length(left, right).then_with(|| by_parts(left, right))))
+
+    pub fn exact_comparator(&self, other: &Comparable) -> Result<DynComparator> {
+        let by_length = make_comparator(&self.lengths, &other.lengths, OPTIONS)?;
+        if !has_intervals(self.values.data_type()) {
+            return Ok(by_length);
+        }
+        let by_parts = make_comparator(&self.values, &other.values, OPTIONS)?;
+        Ok(Box::new(move |left, right| by_length(left, right).then_with(|| by_parts(left, right))))
+    }
+
+    pub fn bytes(&self) -> usize {
+        let lengths = if has_intervals(self.values.data_type()) { self.lengths.get_array_memory_size() } else { 0 };
+        self.values.get_array_memory_size() + lengths
+    }
 }

@@ -1,9 +1,11 @@
 //! `get_field`, the field of a struct or the value of a key in a map, which is NULL where the struct or map is. DataFusion's takes what lies
-//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide. It compares keys that are intervals by months, days and the rest.
+//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide. It compares keys that are intervals by months, days and the rest,
+//! takes no key that differs from row to row, and looks for one that is nested in the first entry alone.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::AsArray;
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt64Array};
+use arrow::compute::{cast, take};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field as datafusion_get_field;
@@ -13,6 +15,7 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExpressionPlacement, ScalarF
 
 use super::described_by_function;
 use crate::functions::intervals::{has_intervals, lengths, with_lengths_of_keys};
+use crate::functions::nested_order::comparator;
 use common::masked_values::hidden_beneath;
 
 static GET_FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(GetField { inner: datafusion_get_field() })));
@@ -78,10 +81,19 @@ impl ScalarUDFImpl for GetField {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let mut path = args.args.iter().cloned();
         let Some(mut value) = path.next() else { return self.inner.invoke_with_args(args) };
+        let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if is_constant { 1 } else { args.number_rows };
         for key in path {
-            let base = match value {
-                ColumnarValue::Array(array) => array,
-                ColumnarValue::Scalar(constant) => constant.to_array()?,
+            let base = value.into_array(rows)?;
+            let key = match (base.as_map_opt(), key) {
+                (Some(map), ColumnarValue::Scalar(constant)) if !constant.is_null() && !map.key_type().is_nested() => {
+                    ColumnarValue::Scalar(ScalarValue::try_from_array(&as_keys(&constant.to_array()?, map.key_type())?, 0)?)
+                }
+                (Some(map), key) => {
+                    value = ColumnarValue::Array(of_each_key(map, &key.into_array(rows)?)?);
+                    continue;
+                }
+                (None, key) => key,
             };
             let parents = base.nulls().cloned();
             let (base, key) = match &key {
@@ -99,4 +111,24 @@ impl ScalarUDFImpl for GetField {
         }
         Ok(value)
     }
+}
+
+/// The value of each row's own key.
+fn of_each_key(map: &MapArray, keys: &ArrayRef) -> Result<ArrayRef> {
+    let keys = as_keys(keys, map.key_type())?;
+    let order = comparator(map.keys(), &keys)?;
+    let offsets = map.value_offsets();
+    let found = (0..map.len()).map(|row| {
+        let is_there = map.is_valid(row) && keys.is_valid(row);
+        let mut entries = offsets[row] as usize..offsets[row + 1] as usize;
+        entries.find(|entry| is_there && order(*entry, row).is_eq()).map(|entry| entry as u64)
+    });
+    Ok(take(map.values(), &found.collect::<UInt64Array>(), None)?)
+}
+
+/// Texts are keys of texts, integers of numbers; what has no room there is NULL, and no key. 1.5 is not made the key 1.
+fn as_keys(keys: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    let given = keys.data_type();
+    let is_alike = given.is_null() || (given.is_string() && wanted.is_string()) || (given.is_integer() && wanted.is_numeric());
+    Ok(if is_alike { cast(keys, wanted)? } else { Arc::clone(keys) })
 }

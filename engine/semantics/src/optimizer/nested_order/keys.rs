@@ -36,7 +36,7 @@ pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
 }
 
 /// Whether a key was changed.
-pub fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
+fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     let mut changed = false;
     for key in keys.iter_mut().filter(|key| is_apart(key, schema)) {
         key.expr = with_presence(std::mem::take(&mut key.expr));
@@ -46,7 +46,7 @@ pub fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     changed
 }
 
-/// An aggregate compares values of its keys one by one, and knows no order of nested ones. Whether a key was changed.
+/// Aggregates and windows compare values of their keys one by one, and know no order of nested ones. Whether a key was changed.
 pub fn as_bytes(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     let mut changed = false;
     for key in keys.iter_mut().filter(|key| is_nested(&key.expr, schema)) {

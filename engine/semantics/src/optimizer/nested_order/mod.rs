@@ -79,7 +79,7 @@ fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             Transformed::new_transformed(expr, changed)
         }
         Expr::WindowFunction(ref mut call) => {
-            let mut changed = keys::apart(&mut call.params.order_by, schema);
+            let mut changed = keys::as_bytes(&mut call.params.order_by, schema);
             if let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
                 && let Some(extreme) = extreme_of(function, &call.params.args, schema)
             {

@@ -11,9 +11,9 @@ fn calls_that_make_no_sense_are_refused_with_what_was_found() {
     db.run("INSERT INTO other VALUES ('a', 1, [1.0], [1]), ('b', 2, [1.0, 2.0], [2])");
     for (call, said) in [
         ("kmeans('t', 'x', 11, 3)", "kmeans cannot make 11 clusters of 10 rows"),
-        ("kmeans('t', 'x', 0, 3)", "k of kmeans is to be from 1 to 4294967295, and not 0"),
-        ("kmeans('t', 'x', -1, 3)", "k of kmeans is to be from 1 to 4294967295, and not -1"),
-        ("kmeans('t', 'x', k => 2)", "kmeans is not told when to end"),
+        ("kmeans('t', 'x', 0, 3)", "k of kmeans must be from 1 to 4294967295, not 0"),
+        ("kmeans('t', 'x', -1, 3)", "k of kmeans must be from 1 to 4294967295, not -1"),
+        ("kmeans('t', 'x', k => 2)", "kmeans has neither iterations nor a tolerance"),
         ("kmeans('t', 'x', iterations => 2)", "kmeans lacks k, the number of clusters"),
         ("kmeans('t', 2, 3)", "kmeans lacks the columns"),
         ("kmeans('t', 'y', 2, 3)", "column \"y\" does not exist"),
@@ -26,20 +26,20 @@ fn calls_that_make_no_sense_are_refused_with_what_was_found() {
         ("kmeans('other', 'r', 1, 3)", "kmeans takes vectors of one length, and finds one of 1 number and one of 2"),
         ("kmeans('t', 'x', 2, 3, 'forgy')", "init of kmeans cannot be the text 'forgy'"),
         ("kmeans('t', 'x', k => 2, times => 3)", "kmeans has no argument \"times\""),
-        ("kmeans('t', 'x', k => 2, k => 3, iterations => 1)", "the argument k of kmeans is there twice"),
+        ("kmeans('t', 'x', k => 2, k => 3, iterations => 1)", "kmeans has the argument k twice"),
         ("kmeans('t', 'x', k => 2, 3)", "kmeans has 3 behind arguments with names"),
         ("kmeans('t', 'x', 3, 1, [[1.0, 2.0]])", "k of kmeans is 3, and init has 1 centroid"),
         ("kmeans('t', 'x', 1, 1, [[1.0]])", "init of kmeans has centroids of 1 number, and the points have 2"),
         ("kmeans('t', 'x', 2, 1, [[1.0, 2.0], [1.0]])", "kmeans takes lists of one length, and list 2 has 1 number where the first has 2"),
-        ("kmeans(3, 'x', 2, 1)", "argument 1 of kmeans is to be the name of a table, and not 3"),
+        ("kmeans(3, 'x', 2, 1)", "argument 1 of kmeans must be the name of a table, not 3"),
         ("kmeans()", "kmeans lacks argument 1, the name of a table"),
-        ("kmeans(t, 'x', 2, 1)", "argument 1 of kmeans is to be the name of a table, and not the name t without quotes"),
+        ("kmeans(t, 'x', 2, 1)", "argument 1 of kmeans must be the name of a table, not the name t without quotes"),
         ("kmeans('t', x, 2, 1)", "kmeans takes constants, and its argument 2 is the name x without quotes"),
         ("kmeans('t', 'x', 2, 1, (SELECT [[1.0, 2.0]]))", "kmeans takes constants, and its argument 5 is a subquery"),
         ("kmeans('t', 'x', k => 2, iterations => (SELECT 3))", "kmeans takes constants, and its argument iterations is a subquery"),
         ("kmeans('t', 'x', 2, 1, random())", "kmeans takes constants, and its argument 5 is a call of random"),
-        ("kmeans('t', 'x', 2.5, 1)", "k of kmeans is to be a whole number, and not 2.5"),
-        ("kmeans('t', 'x', [2], 1)", "k of kmeans is to be a whole number, and not a list, BIGINT[]"),
+        ("kmeans('t', 'x', 2.5, 1)", "k of kmeans must be a whole number, not 2.5"),
+        ("kmeans('t', 'x', [2], 1)", "k of kmeans must be a whole number, not a list, BIGINT[]"),
     ] {
         assert_eq!(db.error(&format!("SELECT * FROM {call}")).to_string(), said, "{call}");
     }

@@ -1,4 +1,4 @@
-//! What can be done to a volatile table, and what is refused.
+//! What can be done to a temporary table, and what is refused.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn many_small_inserts_leave_few_batches() {
 }
 
 #[test]
-fn rows_for_a_volatile_table_do_not_reach_the_stored_one_that_it_hides() {
+fn rows_for_a_temporary_table_do_not_reach_the_stored_one_that_it_hides() {
     let db = Db::new();
     db.run("CREATE TABLE c (a BIGINT)");
     let batch = |value: i64| nullable([("a", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]);
@@ -61,7 +61,7 @@ fn rows_for_a_volatile_table_do_not_reach_the_stored_one_that_it_hides() {
     assert_eq!(wait(db.session.execute_rows("INSERT INTO c VALUES ($1)", &of_two())).unwrap(), 2);
     wait(db.session.execute_with("INSERT INTO c VALUES ($1)", &of_two(), 0)).map(|output| wait(output.collect()).unwrap()).unwrap();
     let error = wait(db.session.append("c", &batch(3))).unwrap_err();
-    assert_eq!(error.to_string(), "adding a batch to the volatile table \"c\" is not supported");
+    assert_eq!(error.to_string(), "adding a batch to the temporary table \"c\" is not supported");
     let target = |schema: Option<&str>| IngestTarget {
         schema: schema.map(str::to_string),
         table: "c".into(),
@@ -69,7 +69,7 @@ fn rows_for_a_volatile_table_do_not_reach_the_stored_one_that_it_hides() {
         if_exists: IfExists::Append,
     };
     let sent = |schema| wait(db.session.ingest(target(schema), batch(4).schema(), futures::stream::iter([Ok(batch(4))])));
-    assert_eq!(sent(None).unwrap_err().to_string(), "sending rows to the volatile table \"c\" is not supported");
+    assert_eq!(sent(None).unwrap_err().to_string(), "sending rows to the temporary table \"c\" is not supported");
     assert_eq!(sent(Some("main")).unwrap(), 1);
     db.run("INSERT INTO main.c VALUES (5)");
     wait(db.session.append("main.c", &batch(6))).unwrap();
@@ -107,7 +107,7 @@ fn what_only_stored_tables_can_do_says_so() {
     ] {
         let error = db.error(sql);
         assert!(
-            matches!(error, EngineError::Unsupported { .. }) && error.to_string().contains("the volatile table \"c\""),
+            matches!(error, EngineError::Unsupported { .. }) && error.to_string().contains("the temporary table \"c\""),
             "{sql}: {error}"
         );
         assert!(error.hint().is_some(), "{sql}");
@@ -121,14 +121,17 @@ fn what_only_stored_tables_can_do_says_so() {
 fn a_declaration_that_would_not_be_kept_is_refused() {
     let db = Db::new();
     for (sql, what) in [
-        ("CREATE VOLATILE TABLE c (a INT DEFAULT 1)", "DEFAULT, CHECK and keys of a volatile table is not supported"),
-        ("CREATE VOLATILE TABLE c (a INT PRIMARY KEY)", "DEFAULT, CHECK and keys of a volatile table is not supported"),
-        ("CREATE VOLATILE TABLE c (a INT, CHECK (a > 1))", "CHECK and keys of a volatile table is not supported"),
-        ("CREATE VOLATILE TABLE c (a INT) ORDER BY (a)", "ORDER BY of a volatile table is not supported"),
-        ("CREATE TEMP TABLE c (a INT) WITH (durability = 'async')", "WITH (…) of a volatile table is not supported"),
-        ("CREATE GLOBAL TEMPORARY TABLE c (a INT)", "GLOBAL of a volatile table is not supported"),
-        ("CREATE TEMP TABLE c ON COMMIT DROP AS SELECT 1", "ON COMMIT DROP and ON COMMIT DELETE ROWS of a volatile table is not supported"),
-        ("CREATE VOLATILE TABLE main.c (a INT)", "a volatile table is in no schema of the store, and so \"main.c\" cannot be one"),
+        ("CREATE VOLATILE TABLE c (a INT DEFAULT 1)", "DEFAULT, CHECK and keys of a temporary table is not supported"),
+        ("CREATE VOLATILE TABLE c (a INT PRIMARY KEY)", "DEFAULT, CHECK and keys of a temporary table is not supported"),
+        ("CREATE VOLATILE TABLE c (a INT, CHECK (a > 1))", "CHECK and keys of a temporary table is not supported"),
+        ("CREATE VOLATILE TABLE c (a INT) ORDER BY (a)", "ORDER BY of a temporary table is not supported"),
+        ("CREATE TEMP TABLE c (a INT) WITH (durability = 'async')", "WITH (…) of a temporary table is not supported"),
+        ("CREATE GLOBAL TEMPORARY TABLE c (a INT)", "GLOBAL of a temporary table is not supported"),
+        (
+            "CREATE TEMP TABLE c ON COMMIT DROP AS SELECT 1",
+            "ON COMMIT DROP and ON COMMIT DELETE ROWS of a temporary table is not supported",
+        ),
+        ("CREATE VOLATILE TABLE main.c (a INT)", "a temporary table is in no schema of the store, and so \"main.c\" cannot be one"),
         ("SELECT 1 AS a, 2 AS a INTO VOLATILE c", "two columns have the same name"),
         ("CREATE VOLATILE TABLE c (a, a) AS SELECT 1, 2", "column \"a\" is there twice"),
         ("CREATE VOLATILE TABLE c (a INT, a INT)", "column \"a\" is there twice"),
@@ -153,7 +156,7 @@ fn exists_and_replace_mean_what_they_mean_of_stored_tables() {
     db.run("CREATE VOLATILE TABLE IF NOT EXISTS c AS SELECT 2 AS a");
     assert_eq!(db.rows("SELECT * FROM c"), ["1"]);
     for sql in ["CREATE VOLATILE TABLE c AS SELECT 2 AS a", "CREATE TEMP TABLE c (a INT)", "SELECT 2 AS a INTO VOLATILE c"] {
-        assert_eq!(db.error(sql).to_string(), "volatile table \"c\" already exists", "{sql}");
+        assert_eq!(db.error(sql).to_string(), "temporary table \"c\" already exists", "{sql}");
     }
     db.run("CREATE OR REPLACE VOLATILE TABLE c AS SELECT a + 1 AS a, 'x' AS b FROM c");
     assert_eq!(db.rows("SELECT * FROM c"), ["2|x"]);
@@ -167,7 +170,7 @@ fn exists_and_replace_mean_what_they_mean_of_stored_tables() {
 }
 
 #[test]
-fn a_volatile_table_is_no_part_of_a_transaction() {
+fn a_temporary_table_is_no_part_of_a_transaction() {
     let db = Db::new();
     db.run("CREATE TABLE t (a BIGINT)");
     db.script("BEGIN; INSERT INTO t VALUES (1); SELECT a INTO VOLATILE c FROM t; INSERT INTO c VALUES (2); ROLLBACK");
@@ -181,7 +184,7 @@ fn a_volatile_table_is_no_part_of_a_transaction() {
 }
 
 #[test]
-fn a_store_that_is_only_read_has_volatile_tables_too() {
+fn a_store_that_is_only_read_has_temporary_tables_too() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 1_000));
     let db = db.reopened_with(engine::EngineOptions { read_only: true, ..options() });
@@ -203,7 +206,7 @@ fn a_reader_keeps_the_rows_that_it_has_begun_to_read() {
 }
 
 #[test]
-fn a_volatile_table_is_copied_to_a_file_and_backups_have_none_of_it() {
+fn a_temporary_table_is_copied_to_a_file_and_backups_have_none_of_it() {
     let db = Db::new();
     db.run("CREATE VOLATILE TABLE c AS SELECT 7 AS a");
     let path = db.file("c.csv");
@@ -229,7 +232,7 @@ fn texts_of_any_kind_stay_as_the_query_gave_them() {
 }
 
 #[test]
-fn a_user_makes_volatile_tables_of_what_they_may_read() {
+fn a_user_makes_temporary_tables_of_what_they_may_read() {
     let db = Db::new();
     db.script("CREATE USER bob PASSWORD 'pw-bob'; CREATE TABLE t AS SELECT 7 AS a; CREATE TABLE hidden AS SELECT 8 AS a; GRANT SELECT ON t TO bob");
     let bob = db.engine.session_as(&db.engine.identity("bob").unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The memory of volatile tables: counted as long as they live, and not where the rows lie in a segment.
+//! The memory of temporary tables: counted as long as they live, and not where the rows lie in a segment.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ fn rows_stay_when_their_segment_is_dropped() {
 }
 
 #[test]
-fn a_segment_cut_short_under_a_volatile_table_is_an_error() {
-    in_a_process_of_its_own("kernels::temporary_tables::memory::a_segment_cut_short_under_a_volatile_table_is_an_error", || {
+fn a_segment_cut_short_under_a_temporary_table_is_an_error() {
+    in_a_process_of_its_own("kernels::temporary_tables::memory::a_segment_cut_short_under_a_temporary_table_is_an_error", || {
         let db = Db::new();
         db.load("t", &[], &numbers(0, 300_000));
         db.run("CREATE VOLATILE TABLE c AS SELECT id, r FROM t");
@@ -121,7 +121,7 @@ fn a_statement_that_is_killed_makes_no_table_and_adds_no_row() {
 }
 
 #[test]
-fn a_kernel_does_not_count_again_what_a_volatile_table_holds() {
+fn a_kernel_does_not_count_again_what_a_temporary_table_holds() {
     let db = Db::with(small_memory(24));
     // 16 MB of 25.2 MB.
     db.run(&format!("CREATE VOLATILE TABLE c AS {SERIES}"));

@@ -1,4 +1,4 @@
-//! What names mean where there is a volatile table, and where it is listed.
+//! What names mean where there is a temporary table, and where it is listed.
 
 use engine::TableListing;
 
@@ -13,7 +13,7 @@ fn both() -> Db {
 }
 
 #[test]
-fn a_volatile_table_hides_a_stored_one_where_no_schema_is_named() {
+fn a_temporary_table_hides_a_stored_one_where_no_schema_is_named() {
     let db = both();
     for (from, found) in
         [("c", "volatile"), ("temp.c", "volatile"), ("quiver.temp.c", "volatile"), ("main.c", "stored"), ("quiver.main.c", "stored")]
@@ -37,7 +37,7 @@ fn a_volatile_table_hides_a_stored_one_where_no_schema_is_named() {
 }
 
 #[test]
-fn a_name_of_with_comes_before_a_volatile_table() {
+fn a_name_of_with_comes_before_a_temporary_table() {
     let db = both();
     for (sql, found) in [
         ("WITH c AS (SELECT 'with' AS a) SELECT a FROM c", "with"),
@@ -73,15 +73,15 @@ fn a_view_means_the_stored_table_and_may_not_mean_a_volatile_one() {
     assert_eq!(db.rows("SELECT * FROM v"), ["stored"]);
     for from in ["c", "temp.c", "(SELECT * FROM c) AS x", "main.c JOIN c AS x ON true"] {
         let error = db.error(&format!("CREATE VIEW w AS SELECT * FROM {from}")).to_string();
-        assert_eq!(error, "a view of the volatile table \"c\" is not supported", "{from}");
+        assert_eq!(error, "a view of the temporary table \"c\" is not supported", "{from}");
     }
     db.run("CREATE VIEW w AS SELECT * FROM main.c");
-    assert_eq!(db.error("DROP VIEW c").to_string(), "\"c\" is a volatile table, not a view");
+    assert_eq!(db.error("DROP VIEW c").to_string(), "\"c\" is a temporary table, not a view");
     assert_eq!(db.rows("SELECT * FROM w"), ["stored"]);
 }
 
 #[test]
-fn a_volatile_table_is_on_the_lists_of_its_session_alone() {
+fn a_temporary_table_is_on_the_lists_of_its_session_alone() {
     let db = Db::new();
     let other = db.engine.session().unwrap();
     db.run("CREATE VOLATILE TABLE \"C d\" (a BIGINT NOT NULL, b VARCHAR)");

@@ -1,4 +1,4 @@
-//! Which types CAST makes of which, as `SqlSupportsConvert` numbers them.
+//! The supported conversions of CAST between types, as `SqlSupportsConvert` numbers them.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ const INTERVALS: &[SqlSupportsConvert] = &[SqlConvertIntervalDayTime, SqlConvert
 
 type Group = &'static [SqlSupportsConvert];
 
-/// Groups of types and what each of them can become. What some values alone can become is left out, but that a text
-/// can become everything.
+/// Groups of types, and the types that each can be cast to. Conversions that work for some values only are left out, except that a text
+/// can be cast to everything.
 const CONVERSIONS: &[(Group, &[Group])] = &[
     (INTEGERS, &[INTEGERS, DECIMALS, FLOATS, BOOLEAN, TEXTS]),
     (DECIMALS, &[INTEGERS, DECIMALS, FLOATS, TEXTS]),

@@ -1,5 +1,5 @@
-//! The functions of the engine by what they are about, in capitals: ODBC's driver makes bits of those it knows, and
-//! compares them so.
+//! The functions of the engine by group, in capitals: the ODBC driver maps those that it knows to bits, and
+//! compares the names case-sensitively.
 
 use arrow_flight::sql::SqlInfo;
 
@@ -124,10 +124,10 @@ const DATETIME: &[&str] = &[
     "to_unixtime",
     "today",
 ];
-/// Is no function but a word of the language.
+/// This one is a keyword and not a function.
 const EXTRACT: &str = "EXTRACT";
 
-/// `known` are the functions that the engine has: nothing is promised that it does not have.
+/// `known` are the functions of the engine. Others are not listed.
 pub fn values(known: &[String]) -> Vec<SqlInfoEntry> {
     let found = |names: &[&str]| -> Vec<String> {
         let names = names.iter().filter(|name| known.iter().any(|known| known == *name));

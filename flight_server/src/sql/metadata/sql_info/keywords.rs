@@ -1,6 +1,6 @@
-//! Words with a meaning in statements.
+//! Keywords of SQL.
 
-/// In order. Most of them can be names as well; in quotes every one can.
+/// Sorted. Most of them can be names as well; quoted, all of them can.
 pub const KEYWORDS: &[&str] = &[
     "ADD",
     "ALL",

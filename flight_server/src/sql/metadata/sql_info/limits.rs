@@ -5,7 +5,7 @@ use arrow_flight::sql::{SqlInfo, SqlSupportedResultSetConcurrency, SqlSupportedR
 use super::ServerFacts;
 use super::value::{SqlInfoEntry, bits};
 
-/// No limit, or none that is known.
+/// There is no limit, or it is unknown.
 const UNLIMITED: i64 = 0;
 
 pub fn values(facts: &ServerFacts) -> Vec<SqlInfoEntry> {
@@ -44,14 +44,14 @@ fn lengths(facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     values
 }
 
-/// A transaction sees one version: snapshot isolation, which is more than REPEATABLE READ asks and less than
+/// A transaction sees one version: snapshot isolation, which is stronger than REPEATABLE READ and weaker than
 /// SERIALIZABLE, which the engine refuses.
 fn transactions() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     use SqlTransactionIsolationLevel::*;
     let levels = [SqlTransactionReadUncommitted, SqlTransactionReadCommitted, SqlTransactionRepeatableRead];
     vec![
-        // An int64 where the proto says int32: the JDBC driver takes nothing else.
+        // An int64, although the proto says int32: the JDBC driver accepts nothing else.
         (SqlDefaultTransactionIsolation, (SqlTransactionRepeatableRead as i64).into()),
         (SqlTransactionsSupported, true.into()),
         (SqlSupportedTransactionsIsolationLevels, bits(&levels.map(|level| level as i32))),
@@ -61,7 +61,7 @@ fn transactions() -> Vec<SqlInfoEntry> {
     ]
 }
 
-/// They go forward, and nothing is changed through them.
+/// Result sets are forward-only and read-only.
 fn result_sets() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     let read_only = bits(&[SqlSupportedResultSetConcurrency::SqlResultSetConcurrencyReadOnly as i32]);

@@ -1,6 +1,6 @@
-//! `CommandGetSqlInfo`: what server and engine can do, as ODBC's `SQLGetInfo` asks it.
+//! `CommandGetSqlInfo`: the capabilities of server and engine, as in ODBC's `SQLGetInfo`.
 //!
-//! Every id of FlightSql.proto has a value: clients take what is missing for an error or for "no". `server.rs` has the
+//! Every id of FlightSql.proto has a value: clients treat a missing one as an error or as "no". `server.rs` has the
 //! ids below 500, `syntax.rs` those about SQL, `limits.rs` lengths and transactions; `functions.rs`, `keywords.rs` and
 //! `conversions.rs` the lists.
 
@@ -26,17 +26,17 @@ use engine::{EngineError, Session};
 use self::value::{SqlInfoEntry, Value};
 use super::internal;
 
-/// What only the server knows of itself.
+/// Facts that only the server knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerFacts {
     pub is_read_only: bool,
-    /// After so long a prepared statement that nobody uses is gone; 0: never.
+    /// An idle prepared statement is closed after this time; 0: never.
     pub prepared_timeout_ms: i32,
-    /// The same of a transaction.
+    /// The same for a transaction.
     pub transaction_timeout_ms: i32,
-    /// Of a statement; 0: not known.
+    /// The limit for a statement; 0: unknown.
     pub statement_bytes_max: i64,
-    /// 0: as many as the machine bears.
+    /// 0 means no limit.
     pub connections_max: i64,
 }
 
@@ -44,7 +44,7 @@ pub fn schema() -> SchemaRef {
     Arc::new(SqlInfoDataBuilder::schema().clone())
 }
 
-/// By id. Ids that nobody knows are left out.
+/// Sorted by id. Unknown ids are left out.
 pub fn batch(session: &Session, command: &CommandGetSqlInfo, facts: &ServerFacts) -> Result<RecordBatch, EngineError> {
     let asked: HashSet<u32> = command.info.iter().copied().collect();
     let mut data = SqlInfoDataBuilder::new();

@@ -1,4 +1,4 @@
-//! What the server is, and which calls of Flight SQL it answers.
+//! Name and version of the server, and the calls of Flight SQL that it answers.
 
 use arrow_flight::sql::{SqlInfo, SqlSupportedTransaction};
 

@@ -1,4 +1,4 @@
-//! What can be said in SQL.
+//! The supported syntax of SQL.
 
 use arrow_flight::sql::{
     SqlInfo, SqlNullOrdering as NullOrdering, SqlOuterJoinsSupportLevel as OuterJoins, SqlSupportedCaseSensitivity as Case,
@@ -10,8 +10,8 @@ use crate::sql::metadata::pattern::ESCAPE;
 
 /// `ANSI92_ENTRY_SQL`, an enum that arrow-flight does not show.
 const ENTRY_SQL: i32 = 0;
-/// Of `SqlSupportedCaseSensitivity`: quoted names that differ in case are different names, which is what clients
-/// make of "unknown". The proto has no word for it.
+/// A value of `SqlSupportedCaseSensitivity`: quoted names that differ in case are different names, and clients assume that
+/// for "unknown". The proto has no better value.
 const CASE_SENSITIVE: i64 = Case::SqlCaseSensitivityUnknown as i64;
 
 pub fn values() -> Vec<SqlInfoEntry> {
@@ -24,8 +24,8 @@ pub fn values() -> Vec<SqlInfoEntry> {
 fn names() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     vec![
-        // The proto says int32 of these two and of the order of NULLs; every client reads an int64, as the reference
-        // servers send it, and the JDBC driver fails on an int32 where it reads one.
+        // The proto says int32 for these two and for the order of NULLs; but every client reads an int64, as the reference
+        // servers send it, and the JDBC driver fails on an int32.
         (SqlIdentifierCase, (Case::SqlCaseSensitivityLowercase as i64).into()),
         (SqlQuotedIdentifierCase, CASE_SENSITIVE.into()),
         (SqlIdentifierQuoteChar, "\"".into()),
@@ -35,7 +35,7 @@ fn names() -> Vec<SqlInfoEntry> {
         (SqlProcedureTerm, "procedure".into()),
         (SqlCatalogTerm, "catalog".into()),
         (SqlCatalogAtStart, true.into()),
-        // Beside queries and tables: there are no procedures, indexes and privileges.
+        // Terms for queries and tables only: there are no procedures, indexes and privileges.
         (SqlSchemasSupportedActions, bits(&[])),
         (SqlCatalogsSupportedActions, bits(&[])),
     ]
@@ -49,7 +49,7 @@ fn statements() -> Vec<SqlInfoEntry> {
         (SqlDdlTable, true.into()),
         (SqlAllTablesAreSelectable, true.into()),
         (SqlSupportsNonNullableColumns, true.into()),
-        // It has foreign keys in it.
+        // That level includes foreign keys.
         (SqlSupportsIntegrityEnhancementFacility, false.into()),
         (SqlSupportedGrammar, bits(&[Grammar::SqlMinimumGrammar as i32, Grammar::SqlCoreGrammar as i32])),
         (SqlAnsi92SupportedLevel, bits(&[ENTRY_SQL])),
@@ -57,7 +57,7 @@ fn statements() -> Vec<SqlInfoEntry> {
         (SqlSelectForUpdateSupported, false.into()),
         (SqlStoredProceduresSupported, false.into()),
         (SqlStoredFunctionsUsingCallSyntaxSupported, false.into()),
-        // Of parameters: $1 and ? have places and no names.
+        // Parameters: $1 and ? have positions, not names.
         (SqlNamedParametersSupported, false.into()),
         (SqlBatchUpdatesSupported, true.into()),
         (SqlLocatorsUpdateCopy, false.into()),
@@ -72,14 +72,14 @@ fn queries() -> Vec<SqlInfoEntry> {
         (SqlNullPlusNullIsNull, true.into()),
         (SqlSupportsColumnAliasing, true.into()),
         (SqlSupportsTableCorrelationNames, true.into()),
-        // Whether they must differ from the names of tables.
+        // Whether correlation names must differ from the names of tables.
         (SqlSupportsDifferentTableCorrelationNames, false.into()),
         (SqlSupportsExpressionsInOrderBy, true.into()),
         (SqlSupportsOrderByUnrelated, true.into()),
         (SqlSupportedGroupBy, bits(&[GroupBy::SqlGroupByUnrelated as i32, GroupBy::SqlGroupByBeyondSelect as i32])),
-        // With the backslash.
+        // The escape character is the backslash.
         (SqlSupportsLikeEscapeClause, true.into()),
-        // The proto speaks of one level; JDBC and ODBC look for its bit.
+        // The proto describes a single level; JDBC and ODBC test its bit.
         (SqlOuterJoinsSupportLevel, bits(&[OuterJoins::SqlLimitedOuterJoins as i32, OuterJoins::SqlFullOuterJoins as i32])),
         (
             SqlSupportedSubqueries,

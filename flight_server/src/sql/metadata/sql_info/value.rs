@@ -1,4 +1,4 @@
-//! A value of any of the types that there are.
+//! A value of any of the types of the answer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub enum Value {
     Text(String),
     Flag(bool),
     Long(i64),
-    /// Bits or a number.
+    /// A bit mask or a number.
     Int(i32),
     Texts(Vec<String>),
     Map(BTreeMap<i32, Vec<i32>>),
@@ -31,7 +31,7 @@ impl Value {
     }
 }
 
-/// Bits at the places that enums of the proto number.
+/// A bit mask of values of an enum of the proto.
 pub fn bits(places: &[i32]) -> Value {
     Value::Int(places.iter().fold(0, |bits, place| bits | 1 << place))
 }

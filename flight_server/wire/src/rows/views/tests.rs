@@ -1,4 +1,4 @@
-//! Plain values beside those that arrow makes, and where they lie.
+//! Compares plain values with those of arrow, and checks which stay in place.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Lengths of a column, and how many rows of a hundred are NULL.
+/// The lengths of values of a column, and the percentage of NULLs.
 struct Shape {
     lengths: &'static [usize],
     nulls: usize,
@@ -67,13 +67,13 @@ fn sliced(random: &mut Random, array: &StringViewArray) -> StringViewArray {
     array.slice(from, random.below(array.len() - from + 1))
 }
 
-/// As a filter or a join leaves it: rows at any place, some of them twice.
+/// A column after a filter or a join: rows in any order, some of them twice.
 fn shuffled(random: &mut Random, array: &StringViewArray) -> StringViewArray {
     let rows = UInt32Array::from_iter_values((0..array.len()).map(|_| random.below(array.len()) as u32));
     take(array, &rows, None).unwrap().as_string_view().clone()
 }
 
-/// With NULL over values that stay beneath.
+/// NULLs with values under them.
 fn masked(random: &mut Random, array: &StringViewArray) -> StringViewArray {
     let (views, buffers, _) = array.clone().into_parts();
     let nulls: NullBuffer = (0..views.len()).map(|_| random.below(4) > 0).collect();
@@ -121,7 +121,7 @@ fn long(row: usize) -> String {
 }
 
 #[test]
-fn values_in_the_order_of_the_rows_are_sent_from_where_they_lie() {
+fn values_in_the_order_of_the_rows_are_sent_in_place() {
     let texts = (0..5_000).map(|row| match row % 10 {
         3 => None,
         7 => Some(String::new()),
@@ -139,7 +139,7 @@ fn values_in_the_order_of_the_rows_are_sent_from_where_they_lie() {
 }
 
 #[test]
-fn more_than_offsets_reach_is_an_error() {
+fn more_bytes_than_offsets_can_reach_are_an_error() {
     const BYTES: u128 = 1 << 20;
     let view = BYTES | (u128::from(u32::from_le_bytes(*b"aaaa")) << 32);
     let buffer = Buffer::from_vec(vec![b'a'; BYTES as usize]);
@@ -150,7 +150,7 @@ fn more_than_offsets_reach_is_an_error() {
 }
 
 #[test]
-fn views_that_show_all_they_hold_are_sent_as_they_are() {
+fn views_that_use_their_whole_buffers_are_sent_unchanged() {
     let texts = (0..1_000).map(|row| match row % 3 {
         0 => None,
         1 => Some(long(row)),
@@ -165,9 +165,9 @@ fn views_that_show_all_they_hold_are_sent_as_they_are() {
 }
 
 #[test]
-fn no_text_of_a_row_that_was_left_out_is_sent_with_views() {
+fn texts_of_dropped_rows_are_not_sent_with_views() {
     let texts = StringViewArray::from_iter_values((0..1_000).map(long)).gc();
-    // The last but one is there, and shown twice: the bytes that are shown are as many as those that are held.
+    // The last but one row is used twice, so the bytes in use are as many as the bytes of the buffers.
     let rows = UInt32Array::from_iter_values((0..999).chain([998]));
     let left = take(&texts, &rows, None).unwrap();
     assert_eq!(left.as_string_view().data_buffers()[0].len(), left.as_string_view().total_buffer_bytes_used());

@@ -17,7 +17,7 @@ fn item(array: &ArrayRef) -> Arc<Field> {
     Arc::new(Field::new("item", array.data_type().clone(), true))
 }
 
-/// The row that is refused, and why.
+/// The refused row, and the reason.
 fn refused(array: ArrayRef) -> (usize, String) {
     let Misfit { row, problem } = valid(&array).unwrap_err();
     (row, problem)
