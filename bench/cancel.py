@@ -1,4 +1,4 @@
-"""`make bench-cancel`: how long Ctrl-C takes in queries that are dear in different ways.
+"""`make bench-cancel`: how long Ctrl-C takes in queries that are expensive in different ways.
 
 Each round starts a query, sends SIGINT at a random moment of its run, and measures, in a shell on a
 pseudo terminal,
@@ -39,7 +39,7 @@ LIMIT_MS = 100
 PATIENCE_S = 60
 # Quiet is a window of this length in which all threads together work less than a tenth of it.
 QUIET_S = 0.03
-# What the editor writes when it begins and ends to read a line.
+# The escape sequences of the editor when it begins and ends reading a line.
 PROMPT, LINE_TAKEN = "\x1b[?2004h", "\x1b[?2004l"
 TPCH = [1, 9, 18, 21]
 
@@ -249,7 +249,7 @@ class Shell:
         return time.monotonic() - start
 
     def cancel(self, statement: str, delay: float) -> tuple[float, float]:
-        """Seconds until the shell says so, and until the work ends."""
+        """Seconds until the shell reports the cancellation, and until the work ends."""
         self.start(statement + ";")
         time.sleep(delay)
         start = time.perf_counter()
@@ -281,7 +281,7 @@ class Shell:
             self.screen += text
 
     def wait_for(self, *texts: str) -> str:
-        """The first of them to appear; the screen is forgotten up to there."""
+        """Waits for the first of these texts, and discards the screen up to it."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             for text in texts:

@@ -1,4 +1,4 @@
-"""DuckDB in a process of its own, told what to run line by line: the counterpart of the shell.
+"""DuckDB in a process of its own, which reads statements line by line: the counterpart of the shell.
 
 Reads JSON lines {"sql": ..., "result": path or null}; answers each with {"ms": ...} or {"error": ...}.
 The time is until the whole result exists as Arrow, without making a Python object per value.

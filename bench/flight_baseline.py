@@ -1,4 +1,4 @@
-"""The least that a Flight server can be: tables in memory, handed out by pyarrow. `server.py` measures beside it.
+"""A minimal Flight server: pyarrow serves tables from memory. `server.py` uses it as the baseline.
 
 Prints its port, keeps what is put under a name, and hands it out as it lies.
 """

@@ -8,7 +8,7 @@ import pyarrow.flight
 
 
 def put(client, descriptor, table: pyarrow.Table) -> float:
-    """Seconds until the server has said that it has all of it; of Quiver that is after the commit."""
+    """Seconds until the server acknowledges all rows; Quiver does so after the commit."""
     started = time.perf_counter()
     writer, answers = client.do_put(descriptor, table.schema)
     writer.write_table(table, max_chunksize=64 * 1024)
@@ -19,22 +19,22 @@ def put(client, descriptor, table: pyarrow.Table) -> float:
 
 
 def to_table(name: str, mode: str) -> pyarrow.flight.FlightDescriptor:
-    """Where Quiver is to put rows."""
+    """The target of rows in Quiver."""
     return pyarrow.flight.FlightDescriptor.for_command(json.dumps({"table": name, "mode": mode}))
 
 
 def count(client, ticket, options=None) -> int:
-    """Reads all of it and keeps none."""
+    """Reads the whole result and keeps no rows."""
     return sum(chunk.data.num_rows for chunk in client.do_get(ticket, options or pyarrow.flight.FlightCallOptions()) if chunk.data)
 
 
 def asked(client, sql: str) -> list[pyarrow.flight.Ticket]:
-    """One for each part that the result has."""
+    """One ticket for each part of the result."""
     return [endpoint.ticket for endpoint in client.get_flight_info(statement(sql)).endpoints]
 
 
 def statement(sql: str) -> pyarrow.flight.FlightDescriptor:
-    """CommandStatementQuery in an Any, as protobuf has it."""
+    """The protobuf encoding of CommandStatementQuery in an Any."""
 
     def field(number: int, content: bytes) -> bytes:
         length, size = bytearray(), len(content)

@@ -1,4 +1,4 @@
-"""What a query costs more over the network than in process, by clients in Python: a part of `server.py`.
+"""The additional cost of a query over the network, with clients in Python: a part of `server.py`.
 
 The same query over the same rows: in this process by the package `quiver`, and at the server. All ways take turns, and what a way
 adds is its time less that of the query in process in the same round. The server's own `elapsed_ms` is no base for this: it begins with
@@ -40,7 +40,7 @@ def latency(uri: str, options: argparse.Namespace, say: Callable[[str], None]) -
             IN_PROCESS: lambda: local.sql(sql).arrow(),
             "pyarrow.flight": lambda: by_flight(client, sql),
             "quiver.connect": lambda: remote.sql(sql).arrow(),
-            # A text that it had before the driver has prepared already, which is half of the calls.
+            # The driver caches prepared statements by their text, which saves half of the calls.
             "ADBC, same text": lambda: by_adbc(again, sql),
             "ADBC, new text": lambda: by_adbc(anew, f"{sql} -- {next(numbers)}"),
         }
@@ -79,7 +79,7 @@ def by_adbc(cursor: adbc_driver_flightsql.dbapi.Cursor, sql: str) -> pyarrow.Tab
 
 
 def measured(ways: dict[str, Callable[[], pyarrow.Table]], questions: int) -> dict[str, list[float]]:
-    """Milliseconds of each question. Every way has to give the same."""
+    """Milliseconds of each query. All ways must return the same rows."""
     times: dict[str, list[float]] = {way: [] for way in ways}
     expected = next(iter(ways.values()))().to_pydict()
     for number in range(-WARM_ROUNDS, questions):

@@ -1,4 +1,4 @@
-"""A process with some connections that ask for single rows, for `server.py`: `flight_points.py URI CONNECTIONS KEYS SECONDS KIND`.
+"""A process whose connections query single rows, for `server.py`: `flight_points.py URI CONNECTIONS KEYS SECONDS KIND`.
 
 Each connection is a thread with the ADBC driver, which works outside of Python. Waits for a line on its input, and
 prints the milliseconds of each question as JSON.
@@ -44,7 +44,7 @@ def work(cursor, kind: str, keys: int, until: float, times: list[float]) -> None
 
 def ask(cursor, kind: str, key: int) -> None:
     if kind == "prepared":
-        # The same text again: the driver prepares it once and binds the value.
+        # The text is always the same, so the driver prepares it once and binds the value.
         cursor.execute("SELECT v FROM points WHERE id = ?", (key,))
     else:
         cursor.execute(f"SELECT v FROM points WHERE id = {key}")

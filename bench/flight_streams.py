@@ -1,4 +1,4 @@
-"""Tables of a GB put and read, beside a minimal pyarrow.flight server that hands out the same rows from memory: a part of `server.py`."""
+"""Writes and reads tables of 1 GB, compared with a minimal pyarrow.flight server with the same rows in memory: a part of `server.py`."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def strings(size_bytes: float) -> pyarrow.Table:
 
 
 def mixed(size_bytes: float) -> pyarrow.Table:
-    """Of 0 to 60 bytes and NULL, so that some stand in their views and others do not."""
+    """Texts of 0 to 60 bytes and NULLs, so that some are inlined in their views and others are not."""
     some = [(TEXT + TEXT)[: number % 61] if number % 10 else None for number in range(610)]
     rows = int(size_bytes / 2 / (sum(len(text or "") for text in some) / len(some) + 4))
     drawn = pyarrow.compute.multiply(pyarrow.compute.random(rows, initializer=7), len(some))

@@ -1,4 +1,4 @@
-"""`make bench-pushdown`: a query on one column of a wide table of another node, and what crosses each boundary for it.
+"""`make bench-pushdown`: a query on one column of a wide table of another node, and the bytes that cross each boundary.
 
 The workload of nativeNDP's Figures 3 to 5: tables of n x n doubles, SUM, AVG and STDDEV of one column and a filter. Each runs in an engine
 of this process over `quiver serve` at the three levels of `SET pushdown`, beside clients that read the table from CSV, all of it or the
@@ -90,7 +90,7 @@ def main() -> int:
 
 
 class Proxy:
-    """Passes bytes on and counts them: all that a socket has of a call, with the headers of gRPC and the frames of HTTP/2."""
+    """A proxy that counts bytes: everything that a call sends over the socket, with the headers of gRPC and the frames of HTTP/2."""
 
     def __init__(self, uri: str):
         self.target = split(uri)
@@ -118,7 +118,7 @@ class Proxy:
         sink.close()
 
     def counted(self, run) -> tuple[int, int]:
-        """To the server and from it, while `run` does."""
+        """The bytes to and from the server while `run` runs."""
         time.sleep(SETTLED_S)
         before = self.up, self.down
         run()
@@ -154,7 +154,7 @@ class Table:
             connection.sql(f"SET pushdown = {level}")
             if level != "full":
                 create(connection, self.name, uri)
-        # What a node tells of a table is kept for half a minute, and this connection has not asked yet.
+        # The description of a node's table is cached for half a minute, and this connection has not requested it yet.
         self.told_bytes = sum(proxy.counted(lambda: create(self.counted, self.name, proxy.uri)))
         self.there = quiver.connect(uri)
 
@@ -225,7 +225,7 @@ class Table:
         readers, asked = self.readers(), self.asked()
         expected = {query: floats(computed(self.one, self.two)) for query, (_, computed) in QUERIES.items()}
         taken: dict[str, dict[str, list[float]]] = {query: {way: [] for way in (*readers, *asked)} for query in QUERIES}
-        # One more, which warms up and is not counted.
+        # One more run, for warming up, which is not counted.
         for turn in range(self.options.rounds + 1):
             for way, read in readers.items():
                 if not self.is_due(way, turn):

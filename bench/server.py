@@ -32,7 +32,7 @@ from quiver_server import Server  # noqa: E402
 from quiver_shell import QUIVER  # noqa: E402
 from report import machine, machine_line  # noqa: E402
 
-# What HTTP/2 begins with, and a frame of no settings: without a request a connection of a client.
+# The HTTP/2 preface and an empty SETTINGS frame: a client's connection without a request.
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 KEYS = 1_000_000
 CONNECTIONS = (1, 8, 64)
@@ -78,7 +78,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 class Report:
-    """What was measured where and with what; lines are shown as they come."""
+    """The measurements and their environment; lines are printed at once."""
 
     def __init__(self) -> None:
         self.machine, self.lines = machine(), []
@@ -159,7 +159,7 @@ def idle(server: Server, options: argparse.Namespace, say: Say) -> None:
             connection = socket.create_connection((host, int(port)))
             connection.sendall(HTTP2)
             connections.append(connection)
-        # Each is answered with the server's settings: only then it is there.
+        # A connection is established only when the server has answered with its settings.
         for connection in connections:
             connection.settimeout(60)
             if len(connection.recv(9)) == 0:

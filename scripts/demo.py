@@ -1,4 +1,4 @@
-"""`make demo`: real data into a store, then questions a person would ask of it.
+"""`make demo`: imports real data into a store, and runs typical queries on it.
 
 Run again it imports nothing: whether a table is there and whole is asked of the store, by its row
 count, so neither an interrupted import nor a deleted store can mislead it.
@@ -15,7 +15,7 @@ import datasets
 ROOT = Path(__file__).resolve().parent.parent
 QUIVER = ROOT / "bin" / "quiver"
 QUESTIONS = ROOT / "scripts" / "demo"
-# Sorted by departure, a question about some days reads only the zones of those days.
+# Sorted by departure, so that a query about some days only reads the zones of those days.
 ORDER_BY = {"flights": "time_hour", "weather": "time_hour"}
 
 
@@ -53,7 +53,7 @@ def import_once(store: str, table: str, path: Path, rows: int, extra: list[str])
 
 
 def row_count(store: str, table: str) -> int | None:
-    """None when the table is not there; a store that cannot be opened shows in the next command."""
+    """None if the table does not exist; the next command reports a store that cannot be opened."""
     if not Path(store).is_dir():
         return None
     command = [QUIVER, "--store", store, "--format", "csv", "-c", f"select count(*) from {table}"]

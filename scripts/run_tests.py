@@ -1,4 +1,4 @@
-"""`make test`: every test of the project, one after the other, and one line that sums them up.
+"""`make test`: runs every test of the project, and prints one line with the totals.
 
 A step that ends badly, or lacks a report which it must give, counts as a failure: silence is not
 success. What a step says that it skips is said again at the end.
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def run_step(command: list[str], reports: dict, skipped: list[str]) -> Counter:
-    """Runs a step, shows its output as it comes, and adds up the lines that report tests. What is skipped owes no report."""
+    """Runs a step, streams its output, and adds up the lines that report tests. A skipped step needs no report."""
     counts: Counter = Counter()
     silent = set(reports)
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -68,7 +68,7 @@ def reported(pattern: str):
     return count
 
 
-# name, command, the reports it must give. All of cargo in one step: another choice of packages
+# Name, command, and the required reports. All of cargo runs in one step, because another choice of packages
 # would mean other features of the dependencies, and so a second build of them.
 STEPS = [
     (

@@ -1,4 +1,4 @@
-"""`make bench-kernels`: the four kernels of the paper where the data lie, beside what fetches them, and the machine's limits.
+"""`make bench-kernels`: the four kernels of the paper on the data in place, compared with fetching the data, and with the machine's limits.
 
 All ways of a kernel are run in turn, on the same data, with the same number of threads. The first run of each warms up: its time is
 shown as `first`, and its answer is held against that of the others.
@@ -18,7 +18,7 @@ from rounds import Failed, Worker, measure, warm_up  # noqa: E402
 from workloads import KERNELS, SIZES, Workload  # noqa: E402
 
 ALWAYS = ("numpy", "duckdb", "fetch")
-# These need packages of their own, which `make bench-kernels` installs when they are asked for.
+# These need additional packages, which `make bench-kernels` installs on request.
 APART = {"h5py": "hdf5", "dataclay": "dataclay_ways"}
 
 

@@ -13,7 +13,7 @@ class Block(DataClayObject):
 
     @activemethod
     def fill(self, path, parts):
-        """With a part of a file: nobody measures how data come here."""
+        """Loads a part of a file. This time is not measured."""
         place = tuple(slice(*part) for part in parts)
         self.data = numpy.ascontiguousarray(numpy.load(path, mmap_mode="r")[place])
 

@@ -1,4 +1,4 @@
-"""dataClay 4.3: its active methods, and its objects fetched and worked on in the client. Services are started for this alone."""
+"""dataClay 4.3: its active methods, and computing on fetched objects in the client. It starts its own services."""
 
 import contextvars
 import logging
@@ -45,7 +45,7 @@ class Ways:
                 self.made()
                 return client
             except Exception:
-                # The backend makes itself known some time after it listens.
+                # The backend registers itself some time after it listens.
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.5)
@@ -82,7 +82,7 @@ class Ways:
         return {"dataClay active": run}
 
     def at_once(self, count):
-        """What runs a function on objects: one after the other, or so many at once."""
+        """Runs a function on objects: one after the other, or several at once."""
         if count == 1:
             return lambda work, things: [work(thing) for thing in things]
 

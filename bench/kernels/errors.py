@@ -1,4 +1,4 @@
-"""`make bench-kernels ARGS=--errors`: how far results of the kernels are from those in extended precision, and how far numpy's are.
+"""`make bench-kernels ARGS=--errors`: the errors of the kernels and of numpy, relative to extended precision.
 
 References are of `numpy.longdouble`, which has 64 bits of fraction on x86-64: 2048 times as fine as a double. An error is relative to what the
 result is a sum of: to |a|·|b| of a product, so that cancelling counts as nobody's fault. Numbers are of random data, seeded.
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def far(found, expected, of=None) -> float:
-    """The greatest error, of what each is a sum of."""
+    """The greatest error, relative to the sum of absolute terms."""
     expected = numpy.asarray(expected, wide)
     of = numpy.abs(expected) if of is None else numpy.asarray(of, wide)
     return float((numpy.abs(numpy.asarray(found, wide) - expected) / of).max())
@@ -50,7 +50,7 @@ def vectors(con):
             x, y = a.astype(wide), b.astype(wide)
             norms, products, apart = numpy.sqrt((x * x).sum(1)), (x * y).sum(1), numpy.sqrt(((x - y) ** 2).sum(1))
             cosine = 1 - products / (norms * numpy.sqrt((y * y).sum(1)))
-            # As people write it, which for REAL sums in REAL.
+            # The usual way to write it, which sums REAL in REAL.
             their_cosine = 1 - numpy.einsum("ij,ij->i", a, b) / (numpy.linalg.norm(a, axis=1) * numpy.linalg.norm(b, axis=1))
             size = f"{width} {kind}"
             of = numpy.abs(x * y).sum(1)
@@ -125,7 +125,7 @@ def statistics(con):
 
 
 def solved(matrix, right):
-    """Gauss's elimination with pivots, in the precision of what is given: numpy.linalg knows doubles only."""
+    """Gaussian elimination with pivots, in the precision of the input: numpy.linalg only supports doubles."""
     rows = numpy.column_stack([matrix, right])
     for at in range(len(rows)):
         best = at + int(numpy.abs(rows[at:, at]).argmax())

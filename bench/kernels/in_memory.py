@@ -1,4 +1,4 @@
-"""numpy on arrays that are in memory already. `blas_threads` 1: two threads of Python; else BLAS has the threads."""
+"""numpy on arrays in memory. With `blas_threads` 1, two threads of Python compute; otherwise BLAS has the threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was measured, as text."""
+"""Formats the measurements as text."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What the machine could do for each kernel at most: memory read once, a triad of as many bytes, OpenBLAS at as many operations."""
+"""The machine's limits for each kernel: reading the memory once, a triad of as many bytes, OpenBLAS with as many operations."""
 
 import ctypes
 import subprocess

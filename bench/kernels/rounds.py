@@ -1,4 +1,4 @@
-"""Ways of doing the same thing, run in turn, and what they took."""
+"""Runs several implementations of the same task in turn, and measures them."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 class Worker:
-    """A process that knows ways: threads of BLAS and the packages of a venv are a process's."""
+    """A process for some implementations, because threads of BLAS and the packages of a venv belong to a process."""
 
     def __init__(self, module: str, python: str, directory: Path, options: dict, *, blas_threads: int):
         threads = {name: str(blas_threads) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
@@ -71,7 +71,7 @@ class Worker:
 
 
 def warm_up(ways: list[Way]) -> None:
-    """Each once, with its answer held against that of the first."""
+    """Runs each once, and compares its answer with that of the first."""
     expected = None
     for way in ways:
         try:
@@ -94,7 +94,7 @@ def equal(one: list[float], other: list[float]) -> bool:
 
 
 def measure(ways: list[Way], rounds: int, slow_rounds: int) -> None:
-    """Interleaved, so that a slow minute of the machine hits all; each round begins with another."""
+    """Interleaves the runs, so that a slow minute of the machine affects all; each round begins with another one."""
     for number in range(max(rounds, slow_rounds)):
         turn = number % max(1, len(ways))
         for way in ways[turn:] + ways[:turn]:

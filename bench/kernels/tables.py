@@ -1,4 +1,4 @@
-"""The kernels as statements of SQL, over a connection of either kind; and their data as tables."""
+"""The kernels as SQL statements, over either kind of connection, and their data as tables."""
 
 import numpy
 import pyarrow

@@ -1,4 +1,4 @@
-"""Quiver as a server: the kernels sent to it, and the same with its tables fetched over Flight and worked on with numpy."""
+"""Quiver as a server: it runs the kernels, or numpy computes on tables that are fetched over Flight."""
 
 import subprocess
 import sys

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Clock:
-    """What a run takes. Making room for it before, and looking at the answer after, are not counted."""
+    """The time of a run, without making room for it before and checking the answer after."""
 
     seconds = 0.0
     note = ""
@@ -61,7 +61,7 @@ def run(way, check: bool) -> dict:
 
 
 def slow(way):
-    """Marks one of which fewer rounds are run."""
+    """Marks an implementation that runs for fewer rounds."""
     way.slow = True
     return way
 

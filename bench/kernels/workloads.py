@@ -1,4 +1,4 @@
-"""The four kernels of the paper: their sizes, their data, and what they are in numpy.
+"""The four kernels of the paper: their sizes, their data, and their implementations in numpy.
 
 Everything that computes one of them in Python imports this, also inside of dataClay's backend: it needs numpy and nothing else.
 """
@@ -65,7 +65,7 @@ class Workload:
         return {name: directory / f"{self.kernel}-{name}.npy" for name in names}
 
     def make(self, directory: Path) -> None:
-        """The data as files of numpy, which everybody loads into whatever they work on."""
+        """The data as numpy files, which every implementation loads into its own form."""
         for seed, path in enumerate(self.files(directory).values()):
             numpy.save(path, self.made(numpy.random.default_rng(20261122 + seed)))
 

@@ -1,4 +1,4 @@
-//! The command line. `connect` has what is about a server.
+//! The command line. `connect` has the options about a server.
 
 mod connect;
 mod settings;
@@ -14,7 +14,7 @@ pub use connect::ConnectArgs;
 use crate::output::Format;
 use crate::units;
 
-/// Where the help lists what only matters to few.
+/// The help section for options that few users need.
 const ENGINE: &str = "Engine";
 
 /// A SQL analytical engine that works where the data rests.
@@ -53,10 +53,10 @@ pub struct StoreArgs {
     /// Where queries spill [default: inside the store]
     #[arg(long, value_name = "DIR", global = true, help_heading = ENGINE)]
     pub spill_dir: Option<PathBuf>,
-    /// What compactions in the background write in a second, such as 50M [default: 100M]
+    /// Bytes that background compaction writes per second, such as 50M [default: 100M]
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
     pub compaction_rate: Option<u64>,
-    /// Compact tables only on OPTIMIZE TABLE, and do nothing else by itself
+    /// Do no maintenance in the background; compact tables only on OPTIMIZE TABLE
     #[arg(long, global = true, help_heading = ENGINE)]
     pub no_maintenance: bool,
 }
@@ -112,10 +112,10 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct CheckArgs {
-    /// Also hold every value against its type, which checksums do not show: for a store that somebody else has made
+    /// Also validate every value against its type, which checksums do not check: for a store from an untrusted source
     #[arg(long)]
     pub validate: bool,
-    /// Go on without the rows that damage has taken from logs, instead of an error for who reads their table
+    /// Accept the loss of rows in damaged logs, instead of an error for every read of their table
     #[arg(long)]
     pub accept_loss: bool,
 }
@@ -125,10 +125,10 @@ pub struct ServeArgs {
     /// Settings in a TOML file; docs/server.md lists them [env: QUIVER_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Print what everything is set to and where that comes from, and end
+    /// Print all settings with their sources, and exit
     #[arg(long)]
     pub print_config: bool,
-    /// Of the settings that have a flag each.
+    /// The flags of the settings.
     #[arg(skip)]
     pub flags: Vec<(&'static str, String)>,
 }
@@ -144,7 +144,7 @@ pub enum UserAction {
     /// Make a user; the password is asked for twice
     Add {
         name: String,
-        /// May do everything, and make other users
+        /// Allow the user everything, including making other users
         #[arg(long)]
         admin: bool,
         /// Read the password from the first line of standard input
@@ -153,7 +153,7 @@ pub enum UserAction {
     },
     /// List the users
     List,
-    /// Remove a user, with what was granted to it
+    /// Remove a user with all of its privileges
     Remove { name: String },
     /// Change a password, which ends all tokens of the user
     Password {
@@ -165,7 +165,7 @@ pub enum UserAction {
     /// Print a token with which a program logs in as the user: Authorization: Bearer TOKEN
     Token {
         name: String,
-        /// How long it is good, such as 12h or 365d
+        /// How long the token is valid, such as 12h or 365d
         #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30d")]
         expires: Duration,
     },
@@ -188,7 +188,7 @@ pub struct RestoreArgs {
     /// The backup; the store is made at --store, which must be missing or empty
     #[arg(long, value_name = "BACKUP")]
     pub from: PathBuf,
-    /// Read all of the backup and say what is wrong with it; exit status 1 when something is
+    /// Only verify the whole backup; exit status 1 when something is wrong
     #[arg(long)]
     pub verify_only: bool,
     /// Copy every file, also where a hard link is possible: links share the medium with the backup
@@ -213,7 +213,7 @@ pub struct ImportArgs {
     /// Format of the files [default: by their suffix and content]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
-    /// CSV: the sign between values; tab or \t is the tabulator
+    /// CSV: the delimiter; tab or \t is the tab character
     #[arg(long, value_name = "SIGN", value_parser = parse_delimiter)]
     pub delimiter: Option<u8>,
     /// CSV: whether the first line holds the names [default: find out]
@@ -320,7 +320,7 @@ pub fn parse() -> (Cli, Vec<Source>) {
     (cli, sources)
 }
 
-/// `-c` and `-f` in the order they were given, which clap keeps only in its raw matches.
+/// `-c` and `-f` in their order on the command line, which clap keeps only in its raw matches.
 fn sources(matches: &ArgMatches) -> Vec<Source> {
     let given = |id: &str| -> Vec<(usize, String)> {
         let values = matches.get_many::<String>(id).into_iter().flatten().cloned();

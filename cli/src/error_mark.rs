@@ -1,6 +1,6 @@
-//! The line of SQL an error is about, with a mark under the place. Pure: tested in `tests/suite`.
+//! The line of SQL with an error, with a mark under its position. Pure: tested in `tests/suite`.
 
-/// How much of a long line is shown around the place. A statement of 10 MB may be one line.
+/// The part of a long line that is shown around the position. A statement of 10 MB may be one line.
 const WIDTH_MAX: usize = 100;
 
 /// ```text
@@ -25,7 +25,7 @@ pub fn mark(sql: &str, position: usize, line_first: usize) -> String {
     format!("{number} | {shown}\n{gutter} | {}{marks}", " ".repeat(column))
 }
 
-/// The part of the line to show, and the column of the place in it.
+/// The part of the line to show, and the column of the position in it.
 fn window(before: &[char], after: &[char]) -> (String, usize) {
     let keep_before =
         if before.len() + after.len() <= WIDTH_MAX { before.len() } else { before.len().min(WIDTH_MAX - after.len().min(WIDTH_MAX / 2)) };
@@ -45,13 +45,13 @@ fn window(before: &[char], after: &[char]) -> (String, usize) {
     (shown, column)
 }
 
-/// The name or number at the place is marked whole, any other sign alone.
+/// Marks the whole name or number at the position, or else a single character.
 fn word_length(after: &[char]) -> usize {
     after.iter().take_while(|c| c.is_alphanumeric() || **c == '_').count()
 }
 
 /// A tab has no fixed width and a control character may move the cursor: both would put the mark
-/// under the wrong place, so each is shown as one blank.
+/// under the wrong column, so each is shown as one blank.
 fn visible(text: &str) -> Vec<char> {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_end_of_the_text_is_marked_behind_the_last_sign() {
+    fn a_position_at_the_end_of_the_text_is_marked_after_the_last_character() {
         assert_eq!(mark("SELECT", 6, 1), "  1 | SELECT\n    |       ^");
         assert_eq!(mark("", 99, 1), "  1 | \n    | ^");
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_place() {
+    fn a_long_line_is_cut_around_the_position() {
         let sql = format!("SELECT {} orign {}", "a, ".repeat(50_000), "b, ".repeat(50_000));
         let place = sql.find("orign").unwrap();
         let text = mark(&sql, place, 1);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_inside_a_character_does_not_panic() {
+    fn a_position_inside_a_character_does_not_panic() {
         assert!(mark("SELECT 'ä'", 9, 1).contains('^'));
     }
 }

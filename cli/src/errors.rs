@@ -1,4 +1,4 @@
-//! What can go wrong, as the user is told, and the exit status it ends with.
+//! Errors as the user sees them, and their exit status.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -13,23 +13,23 @@ use crate::interrupt::StopRequest;
 pub type Result<T> = std::result::Result<T, CliError>;
 
 pub enum CliError {
-    /// A statement failed. `place` says where the statement stood.
+    /// A statement failed. `place` is the source of the statement.
     Sql { error: StatementError, sql: String, place: ScriptPosition },
-    /// Anything else: one sentence, and what to do about it if there is something to do.
+    /// Any other error: one sentence, and a hint if there is one.
     Message { text: String, hint: Option<String> },
-    /// The command line asks for what there is not; said as any other message.
+    /// Wrong usage of the command line; shown like any other message.
     Usage { text: String, hint: String },
-    /// Whoever read the output has left, as `head` does. Not worth a word.
+    /// The reader of the output has closed it, as `head` does. Nothing is printed.
     OutputClosed,
-    /// Ctrl-C or a signal to end.
+    /// Ctrl-C, or a signal that ends the process.
     Stopped(StopRequest),
 }
 
-/// What went wrong with a statement, here or on a server.
+/// The error of a statement, here or on a server.
 pub struct StatementError {
     pub text: String,
     pub hint: Option<String>,
-    /// Byte offset in the statement.
+    /// The byte offset in the statement.
     pub position: Option<usize>,
 }
 
@@ -51,14 +51,14 @@ impl From<RemoteError> for StatementError {
     }
 }
 
-/// Where it is not about the text of a statement.
+/// For an error that is not about the text of a statement.
 impl From<StatementError> for CliError {
     fn from(error: StatementError) -> Self {
         CliError::Message { text: error.text, hint: error.hint }
     }
 }
 
-/// Where a statement stood: the file, if it came from one, and the line it starts on.
+/// The source of a statement: the file, if it came from one, and the line it starts on.
 #[derive(Clone, Default)]
 pub struct ScriptPosition {
     pub file: Option<String>,
@@ -91,7 +91,7 @@ impl CliError {
         match self {
             CliError::Sql { .. } | CliError::Message { .. } => 1,
             CliError::Usage { .. } => 2,
-            // What the shell reports of a program that a closed pipe ended.
+            // The exit status that shells report for a program that SIGPIPE has ended.
             CliError::OutputClosed => 141,
             CliError::Stopped(stop) => stop.exit_status(),
         }
@@ -113,7 +113,7 @@ impl CliError {
     }
 }
 
-/// Writing to stdout or to a file the user named.
+/// An error of writing to stdout or to a file that the user named.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -132,7 +132,7 @@ fn context(error: &StatementError, sql: &str, place: &ScriptPosition) -> String 
         let line = place.line + above.matches('\n').count();
         lines.push_str(&format!("  --> {file}:{line}\n"));
     }
-    // The engine may have drawn the line itself.
+    // The engine's message may contain the line already.
     if let Some(position) = position.filter(|_| !error.text.contains('\n')) {
         lines.push_str(&error_mark::mark(sql, position, place.line.max(1)));
         lines.push('\n');
@@ -157,7 +157,7 @@ fn labelled(label: &str, color: Color, text: &str) -> String {
     format!("{} {}\n", style.paint(format!("{label}:")), text.trim_end())
 }
 
-/// Colours only on a terminal, and not where <https://no-color.org> says no.
+/// Colours are on for a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
 pub fn colors_wanted(stream: &impl IsTerminal) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");

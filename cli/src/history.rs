@@ -1,4 +1,4 @@
-//! Where the shell keeps what was typed.
+//! The location of the shell's history.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! Ctrl-C and the signals that end a process, as something a query can wait for.
+//! Ctrl-C and the signals that end a process, in a form that a query can wait for.
 //!
-//! A signal is noted by a thread of its own, never lost between two statements and never late
-//! because all others are in the middle of a batch. In the shell it cancels the running query;
+//! A separate thread receives signals, so that none is lost between two statements or delayed
+//! while all other threads process a batch. In the shell, Ctrl-C cancels the running query;
 //! elsewhere it ends the process, even when the main thread is stuck in a write that nobody reads.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How long a program that was told to end may take to clean up (a temporary store, a pager).
+/// How long the process may take to clean up after a signal (a temporary store, a pager).
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl fmt::Display for StopRequest {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Ctrl-C cancels what runs; only the other signals end the process.
+    /// Ctrl-C cancels the running statement; only the other signals end the process.
     Shell,
     /// Every signal ends the process.
     Batch,
@@ -55,7 +55,7 @@ pub enum Kind {
 
 pub struct Interrupts {
     receiver: watch::Receiver<Option<StopRequest>>,
-    /// The process was told to end.
+    /// Whether a signal has asked the process to end.
     leave: Arc<OnceLock<StopRequest>>,
     editor_break: Arc<AtomicBool>,
 }
@@ -95,7 +95,7 @@ impl Interrupts {
     pub async fn next(&mut self) -> StopRequest {
         loop {
             if self.receiver.changed().await.is_err() {
-                // The thread is gone; nothing will come any more.
+                // The thread has ended, so no signal will come.
                 std::future::pending::<()>().await;
             }
             if let Some(stop) = *self.receiver.borrow_and_update() {
@@ -104,7 +104,7 @@ impl Interrupts {
         }
     }
 
-    /// The shell forgets a Ctrl-C that was meant for a pager or another program.
+    /// Discards a Ctrl-C that was meant for a pager or another program.
     pub fn forget(&mut self) {
         if self.must_leave().is_none() {
             self.receiver.mark_unchanged();
@@ -115,13 +115,13 @@ impl Interrupts {
         self.leave.get().copied()
     }
 
-    /// Set when the process was told to end. The line editor watches it, and clears it.
+    /// Set when a signal has asked the process to end. The line editor checks and clears it.
     pub fn editor_break(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.editor_break)
     }
 }
 
-/// Ends the process if it has not ended by itself in time, or was asked twice.
+/// Ends the process if it does not end in time, or after a second signal.
 fn end_soon(stop: StopRequest, again: bool) {
     let status = i32::from(stop.exit_status());
     if again {

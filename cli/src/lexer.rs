@@ -1,5 +1,5 @@
-//! SQL cut into coloured pieces while it is being typed. It never fails: half a statement is the
-//! normal case here. What a statement means, and where it ends, the engine says.
+//! Splits SQL into tokens for highlighting while it is typed. It never fails: half a statement is the
+//! normal case here. The engine decides what a statement means and where it ends.
 //! Pure: tested in `tests/suite`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +18,11 @@ pub struct Token {
     pub kind: Kind,
     pub start: usize,
     pub end: usize,
-    /// False for a quote or comment that is still open at the end of the text.
+    /// False for a quote or comment that is not closed at the end of the text.
     pub closed: bool,
 }
 
-/// The tokens of `sql`, which together cover all of it.
+/// The tokens of `sql`, which cover the whole text.
 pub fn tokens(sql: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -35,7 +35,7 @@ pub fn tokens(sql: &str) -> Vec<Token> {
     found
 }
 
-/// Nothing but blanks and closed comments: nothing to run, nothing to wait for.
+/// Whether the text has only blanks and closed comments, so that there is nothing to run.
 pub fn is_blank(sql: &str) -> bool {
     tokens(sql).iter().all(|token| match token.kind {
         Kind::Blank => true,
@@ -97,7 +97,7 @@ fn quoted(rest: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
     (kind, rest.len(), false)
 }
 
-/// Block comments nest, as the standard says.
+/// Block comments nest, as in the SQL standard.
 fn block_comment(rest: &str) -> (Kind, usize, bool) {
     let (mut at, mut depth) = (2, 1);
     while depth > 0 {
@@ -118,7 +118,7 @@ fn block_comment(rest: &str) -> (Kind, usize, bool) {
     (Kind::Comment, at, true)
 }
 
-/// `$$ … $$` or `$tag$ … $tag$`; `$1` is a parameter and no quote.
+/// `$$ … $$` or `$tag$ … $tag$`; `$1` is a parameter and not a quote.
 fn dollar_quoted(rest: &str) -> Option<(Kind, usize, bool)> {
     let tag_end = 1 + run(&rest[1..], is_word);
     let starts_with_digit = rest[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_cut_into_words_numbers_and_texts() {
+    fn a_statement_is_split_into_words_numbers_and_texts() {
         assert_eq!(
             kinds("SELECT \"a b\", 1.5e-3 -- x\nFROM t WHERE s='it''s'"),
             [
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_or_comment_is_known_as_open() {
+    fn an_unclosed_quote_or_comment_is_recognized() {
         for open in ["'a", "\"a", "/* /* x */", "$$ a", "$t$ $$", "'a''"] {
             assert!(!tokens(open).last().unwrap().closed, "{open}");
         }

@@ -1,15 +1,15 @@
-//! The `quiver` command: presentation only. What a statement does is the `engine` crate's.
+//! The `quiver` command: presentation only. The `engine` crate runs the statements.
 //!
-//! - [`allocator`] — the allocator, and when a server gives memory back
+//! - [`allocator`] — the allocator, and when a server returns memory
 //! - [`args`] — the command line
 //! - [`commands`] — one module per subcommand
-//! - [`console`] — runs statements and meta commands and shows what they give
-//! - [`session`] — where statements run: in this process or on a server
-//! - [`shell`] — the interactive line editor; [`history`] — where it keeps what was typed
-//! - [`meta_command`], [`lexer`], [`sql_help`] — the backslash commands, SQL cut into pieces, and a line of syntax per statement
+//! - [`console`] — runs statements and meta commands, and shows their results
+//! - [`session`] — sessions for statements: in this process or on a server
+//! - [`shell`] — the interactive line editor; [`history`] — the location of its history
+//! - [`meta_command`], [`lexer`], [`sql_help`] — the backslash commands, tokens for highlighting, and a line of syntax per statement
 //! - [`output`] — one writer per result format
-//! - [`processor`] — ends before `main` where instructions are missing
-//! - [`script`], [`error_mark`], [`table_name`], [`units`] — small things without an engine, tested alone
+//! - [`processor`] — exits before `main` if the processor lacks instructions
+//! - [`script`], [`error_mark`], [`table_name`], [`units`] — helpers without an engine, which are tested alone
 
 mod allocator;
 mod args;
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A server may have its threads from a file.
+/// The file of a server may set its threads.
 fn start(cli: Cli, sources: Vec<Source>) -> Result<()> {
     if let Some(command) = cli.command.as_ref().filter(|_| cli.connect.connect.is_some()) {
         commands::refuse_remote(command)?;

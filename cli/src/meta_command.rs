@@ -1,4 +1,4 @@
-//! The backslash commands: their names, their help, and how a line becomes one of them.
+//! The backslash commands: their names, their help, and their parser.
 //! Running them is `console::meta`. Pure: tested in `tests/suite`.
 
 #[derive(Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\! [COMMAND]", "run a command of the operating system"),
 ];
 
-/// The command itself, out of its usage line.
+/// The name of the command in its usage line.
 pub fn name_of(usage: &str) -> &str {
     usage.split(' ').next().unwrap_or(usage)
 }
@@ -74,7 +74,7 @@ pub fn name_of(usage: &str) -> &str {
 pub fn parse(line: &str) -> Result<Meta, String> {
     let line = line.trim();
     let (name, rest) = split_name(line);
-    // These two take the rest of the line as it is.
+    // These two take the rest of the line unchanged.
     match name {
         "\\!" => return Ok(Meta::Shell(rest.to_string())),
         "\\echo" => return Ok(Meta::Echo(unquote(rest))),
@@ -84,7 +84,7 @@ pub fn parse(line: &str) -> Result<Meta, String> {
     let words = words(rest);
     let first = words.first().cloned();
     let listed = |kind| Meta::List { kind, pattern: first.clone() };
-    // A `+` asks psql for more detail; here everything is shown anyway.
+    // In psql a `+` shows more detail; here all details are shown anyway.
     Ok(match name.trim_end_matches('+') {
         "\\d" => first.map_or(Meta::List { kind: Listed::Everything, pattern: None }, Meta::Describe),
         "\\dt" => listed(Listed::Tables),
@@ -111,7 +111,7 @@ pub fn parse(line: &str) -> Result<Meta, String> {
     })
 }
 
-/// `\!ls` and `\?` need no blank after the sign.
+/// `\!ls` and `\?` need no blank after the character.
 fn split_name(line: &str) -> (&str, &str) {
     for name in ["\\!", "\\?"] {
         if let Some(rest) = line.strip_prefix(name) {
@@ -122,7 +122,7 @@ fn split_name(line: &str) -> (&str, &str) {
     (&line[..end], line[end..].trim_start())
 }
 
-/// Blanks separate; single quotes keep together, and a doubled one stands for itself.
+/// Splits at blanks. Single quotes group, and a doubled one stands for itself.
 fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
@@ -159,7 +159,7 @@ fn switch(name: &str, value: Option<String>) -> Result<Option<bool>, String> {
     value.map(|value| parse_switch(name, &value)).transpose()
 }
 
-/// `on` or `off`, in the spellings psql takes.
+/// `on` or `off`, in the spellings that psql accepts.
 pub fn parse_switch(name: &str, value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Ok(true),
@@ -199,7 +199,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         }
     };
     let best = candidates.map(|candidate| (distance(candidate), candidate)).min()?;
-    // The backslash always matches; of the rest at most a third may be wrong, but one sign always.
+    // The backslash always matches. Of the rest, at most a third may differ, but one character always may.
     let allowed = (word.chars().count().saturating_sub(1) / 3).max(1);
     (best.0 <= allowed).then_some(best.1)
 }

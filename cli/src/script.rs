@@ -1,13 +1,13 @@
-//! Statements and meta commands out of a stream of lines: a file, a pipe, the text of `-c`.
+//! Splits a stream of lines (a file, a pipe, the text of `-c`) into statements and meta commands.
 //!
-//! A statement is handed out as soon as the line that ends it was read, so that a program can
-//! keep `quiver` running and talk to it over pipes. Where a statement ends is the engine's to
-//! say (`Split`); here is only the line discipline. Tested in `tests/suite`.
+//! It returns a statement as soon as it has read the line that ends it, so that a program can
+//! keep `quiver` running and talk to it over pipes. The engine decides where a statement
+//! ends (`Split`); this module only handles the lines. Tested in `tests/suite`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
-/// One statement in a text: where it starts, where it ends, and whether a `;` ended it.
+/// One statement in a text: its start, its end, and whether a `;` ends it.
 pub struct StatementText {
     pub start: usize,
     pub end: usize,
@@ -17,7 +17,7 @@ pub struct StatementText {
 /// Finds the statements of a text.
 pub type Split = fn(&str) -> Vec<StatementText>;
 
-/// Says whether a text holds nothing but blanks and comments.
+/// Whether a text has only blanks and comments.
 pub type IsBlank = fn(&str) -> bool;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Item {
         sql: String,
         line: usize,
     },
-    /// A line that starts with `\` where a statement could start.
+    /// A meta command: a line that starts with `\` where a statement could start.
     Meta {
         text: String,
         line: usize,
@@ -37,7 +37,7 @@ pub struct Script<R> {
     input: R,
     split: Split,
     is_blank: IsBlank,
-    /// Text read and not handed out, and the number of the line it starts on.
+    /// Text that was read but not returned yet, and the number of the line it starts on.
     pending: String,
     pending_line: usize,
     line_next: usize,
@@ -75,7 +75,7 @@ impl<R: BufRead> Script<R> {
             }
         }
         self.pending.push_str(line);
-        // Only a line with a `;` can end a statement. Asking the engine after every line would
+        // Only a line with a `;` can end a statement. Calling the engine after every line would
         // take time quadratic in the length of one long INSERT.
         if line.contains(';') {
             self.hand_out_complete();
@@ -133,7 +133,7 @@ fn statement(text: &str, line_first: usize, part: &StatementText) -> Item {
 mod tests {
     use super::*;
 
-    /// Stands in for the engine: knows `'` and `;`.
+    /// A stand-in for the engine that understands `'` and `;`.
     fn split(text: &str) -> Vec<StatementText> {
         let mut parts = Vec::new();
         let (mut start, mut quoted) = (0, false);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_handed_out_before_the_next_line_is_read() {
+    fn a_statement_is_returned_before_the_next_line_is_read() {
         struct OneLineThenPanic(bool);
         impl io::Read for OneLineThenPanic {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

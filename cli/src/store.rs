@@ -1,4 +1,4 @@
-//! Opening the store that the command line names.
+//! Opens the store that the command line names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use flight_client::{Credentials, remote_tables};
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result};
 
-/// The store for statements: made if it is missing, temporary if none was named.
+/// The store for statements: created if it is missing, and temporary if none is named.
 pub fn open(args: &StoreArgs) -> Result<Engine> {
     let options = options(args, args.read_only);
     match &args.store {
@@ -23,13 +23,13 @@ pub fn open_with(path: &Path, options: EngineOptions) -> Result<Engine> {
     Engine::open(&absolute(path)?, options).map_err(CliError::engine)
 }
 
-/// The store for a subcommand that only looks at it. It must exist.
+/// The store for a subcommand that only reads it. It must exist.
 pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
     let path = named_store(args, command)?;
     Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
 }
 
-/// The store without what damage has taken, for good.
+/// The store, accepting the permanent loss of damaged rows.
 pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
     if args.read_only {
         return Err(CliError::usage(format!("quiver {command} --accept-loss changes the store"), "leave --read-only out".to_string()));
@@ -40,7 +40,7 @@ pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
     Engine::open(&path, options).map_err(CliError::engine)
 }
 
-/// The directory a subcommand works on, which has no use for a temporary store.
+/// The directory for a subcommand that does not work on a temporary store.
 pub fn named_store(args: &StoreArgs, command: &str) -> Result<PathBuf> {
     args.store.clone().ok_or_else(|| CliError::usage(format!("quiver {command} needs a store"), format!("quiver {command} --store DIR …")))
 }

@@ -1,13 +1,13 @@
-//! The table a file gives its name to. Pure: tested in `tests/suite`.
+//! Derives the name of a table from a file name. Pure: tested in `tests/suite`.
 
 /// `data/Flights-2013.csv.gz` becomes `flights_2013`, `lake/day=*.parquet` becomes `day`, and
-/// `lake/events/*.parquet` becomes `events`. `None` when nothing of the path is a name.
+/// `lake/events/*.parquet` becomes `events`. `None` if no part of the path gives a name.
 pub fn of_path(path: &str) -> Option<String> {
     path.rsplit('/').find_map(of_component)
 }
 
 fn of_component(component: &str) -> Option<String> {
-    // Everything from the first dot is suffix; from the first wildcard, pattern.
+    // The suffix begins at the first dot, and a pattern at the first wildcard.
     let stem = component.split(['.', '*', '?', '[', '{']).next()?;
     let sign = |c: char| match c.is_alphanumeric() {
         true => c.to_lowercase().to_string(),
@@ -15,7 +15,7 @@ fn of_component(component: &str) -> Option<String> {
     };
     let plain: String = stem.chars().map(sign).collect();
     let plain = plain.trim_matches('_');
-    // SQL takes no name that starts with a digit without quotes.
+    // In SQL, a name that starts with a digit needs quotes.
     match plain.chars().next()?.is_numeric() {
         true => Some(format!("t{plain}")),
         false => Some(plain.to_string()),

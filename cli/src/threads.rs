@@ -9,12 +9,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::errors::{CliError, Result, StatementError};
 
-/// A cancelled query may be in the middle of a batch. Its thread ends with the process.
+/// How long to wait for threads: a cancelled query may be in the middle of a batch. Its thread ends with the process.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// A file has reached the limit of its size (`ulimit -f`). Linux's number on x86 and ARM.
+/// SIGXFSZ: a file has reached the size limit (`ulimit -f`). This is Linux's number on x86 and ARM.
 const SIGXFSZ: i32 = 25;
 
-/// Runs `work`, and then waits for its threads no longer than a user would.
+/// Runs `work`, and then waits a short time for its threads.
 pub fn with_runtime<T>(threads: Option<usize>, work: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     check_address_space(threads).map_err(StatementError::from)?;
@@ -22,8 +22,8 @@ pub fn with_runtime<T>(threads: Option<usize>, work: impl FnOnce(&Handle) -> Res
     builder.enable_all().thread_stack_size(WORKER_STACK_BYTES).worker_threads(threads);
     let failed = |error| CliError::message(format!("cannot start the worker threads: {error}"));
     let runtime = builder.build().map_err(failed)?;
-    // A file that may not grow further is an error of the statement then, and not the end of the process: nobody looks at
-    // the signal, and the handler stays.
+    // With a handler, a file that may not grow is an error of the statement and does not end the process. Nothing reads
+    // the signal, and the handler stays installed.
     runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)).map(drop) }).map_err(failed)?;
     let result = catch_unwind(AssertUnwindSafe(|| work(runtime.handle())));
     // Also after a panic: dropping it would wait for threads that may wait for this one.

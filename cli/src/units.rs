@@ -1,4 +1,4 @@
-//! How quantities are written for people, and read from them. Pure: tested in `tests/suite`.
+//! Formats and parses quantities with units. Pure: tested in `tests/suite`.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     time_s.filter(|time_s| (1..=TIME_S_MAX).contains(time_s)).map(Duration::from_secs).ok_or_else(expected)
 }
 
-/// A hundred years.
+/// The limit: a hundred years.
 const TIME_S_MAX: u64 = 100 * 366 * 24 * 3_600;
 
 /// Reads `512M`, `4GiB`, `1.5g` or a plain number of bytes. Units count in 1024, as memory does.
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_with_their_unit() {
+    fn durations_are_parsed_with_their_unit() {
         assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("30 min"), Ok(Duration::from_secs(1800)));
         assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_is_none_says_what_was_expected() {
+    fn an_invalid_size_is_an_error_that_says_what_is_expected() {
         for bad in ["", "M", "12 parsecs", "-1", "0", "1e400"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }

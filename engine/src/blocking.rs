@@ -1,12 +1,12 @@
-//! Work that blocks, where it holds up no other task.
+//! Runs blocking work without delaying other tasks.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use common::error::EngineError;
 
-/// Runs what blocks where it holds up no other task.
+/// Runs blocking work on a thread for such work.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, EngineError> + Send + 'static) -> Result<T, EngineError> {
-    // Without a runtime there is no other task to hold up.
+    // Without a runtime there are no other tasks.
     let Ok(runtime) = Handle::try_current() else { return work() };
     let span = tracing::Span::current();
     match runtime.spawn_blocking(move || span.in_scope(work)).await {
@@ -15,8 +15,8 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Engine
     }
 }
 
-/// As [`blocking`], for what takes about as long as handing it to another thread and back would: on this thread, where
-/// the runtime has others to go on with.
+/// As [`blocking`], for work that takes about as long as a switch to another thread and back: it runs on this thread, if the runtime has
+/// others.
 pub async fn blocking_here<T: Send + 'static>(work: impl FnOnce() -> Result<T, EngineError> + Send + 'static) -> Result<T, EngineError> {
     match has_other_threads() {
         true => tokio::task::block_in_place(work),
@@ -24,7 +24,7 @@ pub async fn blocking_here<T: Send + 'static>(work: impl FnOnce() -> Result<T, E
     }
 }
 
-/// Runs what blocks on this thread; the runtime, if there is one with other threads, goes on with those.
+/// Runs blocking work on this thread; the runtime's other threads, if there are any, take over its tasks.
 pub fn holding_up_nobody<T>(work: impl FnOnce() -> T) -> T {
     if has_other_threads() { tokio::task::block_in_place(work) } else { work() }
 }

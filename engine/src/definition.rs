@@ -1,4 +1,4 @@
-//! The statements that would make what is there again: SHOW CREATE TABLE, and the text kept for external tables.
+//! The statements that recreate an object: SHOW CREATE TABLE, and the text that is stored for external tables.
 
 use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
@@ -7,7 +7,7 @@ use pmem_store::{ColumnInfo, ColumnOrder, TableSnapshot};
 use crate::constraints::{Constraint, Rule, constraints_of};
 use common::type_names::{column_type_name, qualified, quoted};
 
-/// What is kept as a statement is one of these two kinds.
+/// An object stored as a statement is one of these two kinds.
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
 
@@ -35,7 +35,7 @@ fn column_text(field: &Field, info: &ColumnInfo) -> String {
     format!("{} {}{not_null}{default}", quoted(field.name()), column_type_name(field))
 }
 
-/// As CREATE TABLE and ALTER TABLE … ADD take it.
+/// The constraint as CREATE TABLE and ALTER TABLE … ADD take it.
 fn constraint_text(table: &TableSnapshot, constraint: &Constraint) -> String {
     let name = |id: &u32| {
         let place = table.columns().iter().position(|column| column.id == *id);
@@ -50,7 +50,7 @@ fn constraint_text(table: &TableSnapshot, constraint: &Constraint) -> String {
     format!("CONSTRAINT {} {rule}", quoted(&constraint.name))
 }
 
-/// Columns as ORDER BY takes them.
+/// The columns of a key as ORDER BY takes them.
 pub fn key_text(key: &[ColumnOrder]) -> String {
     key.iter().map(ordered).collect::<Vec<_>>().join(", ")
 }
@@ -65,12 +65,12 @@ fn ordered(column: &ColumnOrder) -> String {
     format!("{}{direction}{nulls}", quoted(&column.column))
 }
 
-/// The whole statement; that of DataFusion leaves columns and options out.
+/// The whole statement; DataFusion's own text omits columns and options.
 pub fn external_definition(table: &CreateExternalTable) -> String {
     let list = |items: Vec<String>| items.join(", ");
     let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let mut sql = format!("CREATE EXTERNAL TABLE {}", table.name);
-    // Columns that were declared with PARTITIONED BY are among the table's.
+    // The table's columns include those declared with PARTITIONED BY.
     if !table.columns.is_empty() {
         sql += &format!(" ({})", list(table.columns.iter().map(ToString::to_string).collect()));
     }

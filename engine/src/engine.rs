@@ -1,4 +1,4 @@
-//! An engine: opening a store, its sessions, and what is asked of it as a whole.
+//! An engine: it opens a store, makes sessions, and has the operations on the store as a whole.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -24,12 +24,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the store at `path`; makes one where there is none, unless `read_only`.
+    /// Opens the store at `path`, and creates it if there is none, unless `read_only`.
     pub fn open(path: &Path, options: EngineOptions) -> Result<Engine, EngineError> {
         Engine::open_in(path, options, None)
     }
 
-    /// A store in a temporary directory that goes when the engine does.
+    /// A store in a temporary directory, which is deleted with the engine.
     pub fn open_temporary(options: EngineOptions) -> Result<Engine, EngineError> {
         let owner_only = Permissions::from_mode(0o700);
         let temporary = tempfile::Builder::new().prefix("quiver-").permissions(owner_only).tempdir();
@@ -43,23 +43,23 @@ impl Engine {
         Ok(Engine { shared: Arc::new(EngineShared::open(path, options, temporary)?) })
     }
 
-    /// One per connection; cheap. It has all rights: who can open the store's files can read them, so this is for the
-    /// program itself. What works for somebody else takes [`Engine::session_as`].
+    /// One session per connection; it is cheap. It has all rights: a process that can open the store's files can read them anyway. So
+    /// this is for the program itself; use [`Engine::session_as`] to act for a user.
     pub fn session(&self) -> Result<Session, EngineError> {
         Session::new(Arc::clone(&self.shared), None)
     }
 
-    /// Is told of every statement that ends. There is one for an engine: the first that was given.
+    /// Registers a callback for statements that end. An engine has one: the first.
     pub fn on_statement_end(&self, observer: impl Fn(&StatementEnd<'_>) + Send + Sync + 'static) {
         self.shared.queries.observe(Box::new(observer));
     }
 
-    /// Of the statements on the list.
+    /// Counts of the registered statements.
     pub fn statement_counts(&self) -> StatementCounts {
         self.shared.queries.counts()
     }
 
-    /// What the operators of all statements together may hold.
+    /// The memory limit for the operators of all statements together.
     pub fn memory_limit_bytes(&self) -> usize {
         match self.shared.runtime.memory_pool.memory_limit() {
             MemoryLimit::Finite(bytes) => bytes,
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// That one query keeps busy.
+    /// How many threads one query uses.
     pub fn threads(&self) -> usize {
         self.shared.partitions
     }

@@ -1,6 +1,6 @@
-//! An open store with its tables, its sessions and what their statements do; DataFusion plans and runs the queries.
+//! An open store with its tables, sessions and statements; DataFusion plans and runs the queries.
 //!
-//! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
+//! There is no network code here, and no file format of ours: that is in `pmem_store`.
 
 mod access;
 mod audit;
@@ -52,6 +52,7 @@ pub use files::export;
 pub use options::{EngineOptions, MaintenanceOptions};
 pub use output::QueryOutput;
 pub use plans::{Binding, PlanContext};
+pub use pmem_store::lower_thread_priority;
 pub use queries::{Outcome, StatementCounts, StatementEnd, StatementKind};
 pub use remote_tables::RemoteTables;
 pub use semantics::functions::{chain_as_operators, function_as_cast};
@@ -60,7 +61,7 @@ pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use usage::Usage;
 
-/// Files and batches of a program, on their way into tables.
+/// Imports files and batches of a program into tables.
 pub mod import {
     pub use common::type_names::plain::sql_type_name;
     pub use files::import::{

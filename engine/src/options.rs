@@ -1,4 +1,4 @@
-//! How an engine is set up.
+//! Options of an engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use crate::remote_tables::RemoteTables;
 
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
-    /// Only reads: shares the store with other readers.
+    /// Opens the store for reading only, shared with other readers.
     pub read_only: bool,
-    /// Goes on without what damage has taken: [`pmem_store::StoreOptions::accept_loss`].
+    /// Continues without the rows that were lost by damage: [`pmem_store::StoreOptions::accept_loss`].
     pub accept_loss: bool,
-    /// What all queries together may hold in memory; 70 % of the machine's if not given.
+    /// The memory limit of all queries together; by default 70 % of the machine's memory.
     pub memory_limit_bytes: Option<u64>,
-    /// What one query may hold; as much as all together if not given.
+    /// The memory limit of one query; by default that of all together.
     pub query_memory_limit_bytes: Option<u64>,
-    /// Where queries spill; `spill` in the store's directory if not given.
+    /// Where queries spill; by default `spill` in the store's directory.
     pub spill_dir: Option<PathBuf>,
-    /// Partitions of a query, and so threads it keeps busy; the number of cores if not given.
+    /// Partitions of a query, and so the threads that it uses; by default the number of cores.
     pub threads: Option<usize>,
-    /// Statements that run at once, but for those about the system and INSERTs of few literal rows; as many as come if not given.
+    /// How many statements run at once, not counting queries of system tables and INSERTs of few literal rows; unlimited by default.
     pub queries_max: Option<usize>,
-    /// How long a statement waits for its turn; as long as it takes if not given.
+    /// How long a statement may wait for admission; unlimited by default.
     pub queue_timeout_ms: Option<u64>,
-    /// How long a statement may take where its session does not say; as long as it takes if not given.
+    /// How long a statement may take if its session does not set a limit; unlimited by default.
     pub statement_timeout_ms: Option<u64>,
     pub maintenance: MaintenanceOptions,
-    /// The way to tables of other nodes; none if not given.
+    /// Access to tables of other nodes; none by default.
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
 }
 
-/// What the engine does by itself to a store it writes to; see docs/maintenance.md.
+/// Background maintenance of a store that is open for writing; see docs/maintenance.md.
 #[derive(Debug, Clone)]
 pub struct MaintenanceOptions {
-    /// Off: tables are compacted by OPTIMIZE TABLE alone, and logs sealed by CHECKPOINT.
+    /// If false, only OPTIMIZE TABLE compacts tables and only CHECKPOINT seals logs.
     pub enabled: bool,
-    /// What compactions write at most, but for those of OPTIMIZE TABLE; None: as much as they can.
+    /// The write rate of compactions, except for those of OPTIMIZE TABLE; `None` for no limit.
     pub rate_bytes_per_s: Option<u64>,
-    /// From a commit to the work it gives.
+    /// The delay between a commit and the maintenance that it causes.
     pub delay_ms: u64,
-    /// A log that has got no rows for so long becomes a segment.
+    /// A log that received no rows for this long becomes a segment.
     pub seal_after_ms: u64,
-    /// From opening a store to the work that others left in it, whether or not anything is committed.
+    /// The delay between opening a store and the maintenance that earlier processes left, even if nothing is committed.
     pub backlog_after_ms: u64,
 }
 
@@ -71,7 +71,7 @@ impl EngineOptions {
     }
 }
 
-/// The memory this process may use: the machine's, or its control group's where that is less.
+/// The memory of the machine, or of the process's control group if that is less.
 fn machine_memory_bytes() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| {
@@ -79,6 +79,6 @@ fn machine_memory_bytes() -> u64 {
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
     });
     let group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
-    // 4 GiB where the platform tells nothing: small, so that a query spills rather than dies.
+    // 4 GiB if the platform reports nothing: small, so that a query spills and the process does not die.
     machine.into_iter().chain(group).min().unwrap_or(4 << 30)
 }

@@ -22,23 +22,24 @@ use common::error::EngineError;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
 
-/// Where the report's numbers come from while a statement runs.
+/// The sources of the report's numbers while a statement runs.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportSources {
     pub started: Instant,
     pub planning_ms: f64,
     pub collector: Arc<ReportCollector>,
     pub pool: Arc<QueryPool>,
-    /// What runs, for its metrics.
+    /// The running plan, for its metrics.
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     pub transaction: Arc<TransactionSlot>,
-    /// The transaction that the statement is a part of: it can only be rolled back when that fails. Another one may have begun since.
+    /// The transaction that the statement is part of: if it fails, the transaction can only be rolled back. The session may have begun
+    /// another one since.
     pub planned_in: Option<u64>,
     /// `None` for a statement of the process itself.
     pub read_recheck: Option<ReadRecheck>,
 }
 
-/// Yields batches as they are made; dropping it cancels the query.
+/// Yields batches as they are computed; dropping it cancels the query.
 pub struct QueryOutput {
     schema: SchemaRef,
     kind: StatementKind,
@@ -47,9 +48,9 @@ pub struct QueryOutput {
     rows: u64,
     bytes: u64,
     finished_ms: Option<f64>,
-    /// What it did is done, and only its answer is read here.
+    /// The statement has run, and only its answer is left to be read.
     is_done: bool,
-    /// On the list of those that run.
+    /// Its entry in the statement registry.
     entry: Option<StatementEntry>,
 }
 
@@ -64,13 +65,13 @@ impl QueryOutput {
         QueryOutput { is_done: true, ..QueryOutput::new(kind, stream, report_sources) }
     }
 
-    /// Of a write that has run.
+    /// The answer of a write that has run.
     pub(crate) fn write_output(count: RecordBatch, report_sources: ReportSources) -> Self {
         let stream = RecordBatchStreamAdapter::new(count.schema(), futures::stream::iter([Ok(count)]));
         QueryOutput::done(StatementKind::Write, Box::pin(stream), report_sources)
     }
 
-    /// What the statement of `entry` gave: its output stays on the list until it has ended.
+    /// The result of the statement of `entry`, whose output stays registered until it has ended.
     pub(crate) fn of_entry(entry: StatementEntry, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
         match done {
             Ok(mut output) => {
@@ -84,12 +85,12 @@ impl QueryOutput {
         }
     }
 
-    /// Stays on the list until it has ended or is dropped.
+    /// Stays registered until it has ended or is dropped.
     fn attach_entry(&mut self, entry: StatementEntry) {
         let query = entry.query();
         query.set_kind(self.kind);
         match self.is_done {
-            // What was stopped too late has happened all the same.
+            // A stop that comes too late does not undo the statement.
             true => drop(query.commit_guard.begin_commit()),
             false => query.hold(self.kind, &self.stream),
         }
@@ -104,7 +105,7 @@ impl QueryOutput {
         self.kind
     }
 
-    /// As of now; complete once the stream has ended.
+    /// The current report; it is complete once the stream has ended.
     pub fn report(&self) -> QueryReport {
         let report_sources = &self.report_sources;
         let now = || report_sources.started.elapsed().as_secs_f64() * 1e3;
@@ -154,8 +155,8 @@ impl QueryOutput {
         self.report_sources.transaction.fail(self.report_sources.planned_in);
     }
 
-    /// Whether its user may still read what it reads, to be asked where its first row is fetched some time after it was planned. If
-    /// not, it has failed.
+    /// Checks that the user may still read the tables. Call it if the first row is fetched some time after planning. On an error the
+    /// statement has failed.
     pub fn check_reads(&mut self) -> Result<(), EngineError> {
         let checked = self.report_sources.read_recheck.as_ref().map_or(Ok(()), ReadRecheck::check);
         if let Err(error) = &checked {
@@ -164,7 +165,7 @@ impl QueryOutput {
         checked
     }
 
-    /// As it is told to who runs the statement.
+    /// The error as the user sees it.
     fn explained(&self, error: EngineError) -> EngineError {
         match &self.entry {
             Some(entry) => run_error(entry.query().text.beginning(), error),
@@ -172,7 +173,7 @@ impl QueryOutput {
         }
     }
 
-    /// Ready when somebody else has ended the statement.
+    /// Ready when the statement was stopped from outside.
     fn poll_stop(&self, context: &mut Context<'_>) -> Poll<EngineError> {
         match &self.entry {
             Some(entry) if !self.is_done => entry.query().commit_guard.poll_stop(context).map(|stop| stop.error()),
@@ -185,7 +186,7 @@ impl QueryOutput {
         stop.map_or(EngineError::Cancelled, |stop| stop.error())
     }
 
-    /// None where the stream was taken away.
+    /// `None` if the stream was taken away.
     fn poll_stream(&self, context: &mut Context<'_>) -> Option<Poll<Option<datafusion::common::Result<RecordBatch>>>> {
         self.stream.0.lock().as_mut().map(|stream| stream.poll_next_unpin(context))
     }
@@ -205,13 +206,13 @@ impl Stream for QueryOutput {
         let next = match self.poll_stream(context) {
             Some(Poll::Pending) => return Poll::Pending,
             Some(Poll::Ready(next)) => next,
-            // Ended between the question above and this one.
+            // The statement was stopped between the check above and this one.
             None => {
                 let stopped = self.stopped();
                 return self.failed(stopped);
             }
         };
-        // A segment cut short under the query shows zeros: no batch made since may go out.
+        // A segment that was truncated under the query reads as zeros: no batch computed since may be returned.
         if let Err(error) = self.report_sources.collector.check_segments() {
             return self.failed(error.into());
         }
@@ -244,14 +245,14 @@ fn count_in(batch: &RecordBatch) -> Option<u64> {
     (counts.len() == 1).then(|| counts.value(0))
 }
 
-/// As scans of tables of other nodes count them, under the name that EXPLAIN ANALYZE shows.
+/// The sum over the scans of remote tables, from the metric that EXPLAIN ANALYZE shows.
 fn node_bytes_touched(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let is_meant = |metric: &Metric| matches!(metric.value(), MetricValue::Custom { name, .. } if name == "node_bytes_touched");
     let own = plan.metrics().and_then(|metrics| metrics.sum(is_meant)).map_or(0, |sum| sum.as_usize() as u64);
     own + plan.children().into_iter().map(node_bytes_touched).sum::<u64>()
 }
 
-/// The bytes of the rows of a batch, not of the buffers they may be a slice of.
+/// The bytes of the rows of a batch, not of the buffers that it may be a slice of.
 fn shown_bytes(batch: &RecordBatch) -> u64 {
     let column = |array: &arrow::array::ArrayRef| match array.data_type() {
         arrow::datatypes::DataType::Utf8View => {

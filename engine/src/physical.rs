@@ -1,4 +1,4 @@
-//! Rows in the types in which a segment or log has them.
+//! Casts rows to the types in which a segment or log stores them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use common::error::EngineError;
 use files::import::valid;
 use semantics::functions::{cast_nearest, with_floats, with_one_nan};
 
-/// The types of decimals are relied on where these are made narrower. A file that is read where it lies may have others, and a
-/// computation may have left anything beneath a NULL.
+/// Checks the values of decimals: narrowing relies on their declared precision. An external file may violate it, and a computation may
+/// have left any value beneath a NULL.
 pub fn with_valid_decimals(batch: RecordBatch) -> Result<RecordBatch, EngineError> {
     let schema = batch.schema();
     if !schema.fields().iter().any(|field| field.data_type().is_decimal()) {
@@ -27,8 +27,8 @@ pub fn with_valid_decimals(batch: RecordBatch) -> Result<RecordBatch, EngineErro
     Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows).map_err(StoreError::from)?)
 }
 
-/// Decimals where the table has floats are the nearest ones, which they are not as the store casts. Files may have other NaNs
-/// than the one that compares as NaN does.
+/// Casts decimals to the nearest floats, which the cast of the store does not. Also replaces other NaNs, which files may contain, by the
+/// NaN that compares as SQL requires.
 pub fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<RecordBatch, EngineError> {
     if !physical.fields().iter().any(|field| field.data_type().is_floating() || field.data_type().is_nested()) {
         return Ok(batch);
@@ -54,7 +54,7 @@ pub fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<Record
     Ok(RecordBatch::try_new_with_options(schema, columns, &rows).map_err(StoreError::from)?)
 }
 
-/// As they lie in a segment or log.
+/// The rows in the types of a segment or log.
 pub fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
     if let [one] = batches
         && one.columns().iter().zip(physical.fields()).all(|(column, field)| column.data_type() == field.data_type())

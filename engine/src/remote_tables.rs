@@ -1,5 +1,5 @@
-//! The way to tables of other nodes. The engine has no network. Whoever opens it may give it one; a server gives it none, because whom it
-//! works for would then reach whatever the server reaches.
+//! Access to tables of other nodes. The engine has no network code; the program that opens it may supply a client. A server supplies
+//! none, because its users could then reach whatever the server can reach.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use datafusion::optimizer::OptimizerRule;
 use common::engine_settings::Pushdown;
 use common::error::EngineError;
 
-/// A way to tables of other nodes.
+/// A client for tables of other nodes.
 #[async_trait]
 pub trait RemoteTables: Debug + Send + Sync {
-    /// The table at `quiver://host:port/schema.table`, for one statement. It may ask the node what the table is.
+    /// The table at `quiver://host:port/schema.table`, for one statement. It may ask the node for the schema.
     async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError>;
 
-    /// A table that was opened, as if it had no columns but those at these places, in their order. Of a table of 10,000 columns a
-    /// statement sees those that it may mean.
+    /// An opened table, reduced to the columns at these positions, in their order. Of a table of 10,000 columns a statement sees only
+    /// those that it may reference.
     fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &[usize]) -> Result<Arc<dyn TableProvider>, EngineError>;
 
-    /// Goes behind all other rules of a session, and moves what it can to the nodes.
+    /// Runs after all other rules of a session, and moves what it can to the nodes.
     fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync>;
 }

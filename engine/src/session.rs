@@ -61,8 +61,8 @@ pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
 pub use parameters::Description;
 pub(crate) use statement_entry::SessionIdentity;
 
-/// Statements of a session are planned and started one after the other, in the order in which they come; streams already begun keep
-/// their snapshot.
+/// Statements of a session are planned and started one after the other, in the order of arrival; streams that have begun keep their
+/// snapshot.
 pub struct Session {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) context: SessionContext,
@@ -72,14 +72,18 @@ pub struct Session {
     pub(crate) transaction: Arc<TransactionSlot>,
     pub(crate) targets: InsertTargetCache,
     pub(crate) identity: SessionIdentity,
-    /// None: it has all rights.
+    /// `None`: the session has all rights.
     access: Option<Arc<SessionAccess>>,
-    /// Of the statement that is planned and started: what names mean, and what may end it, is kept for one at a time.
     start_lock: tokio::sync::Mutex<()>,
 }
 
+/// Held while one statement of a session is planned and started: the next one sees its settings, transactions and commits.
+pub(crate) struct StartLock<'a> {
+    _guard: MutexGuard<'a, ()>,
+}
+
 impl Session {
-    /// Without `access` it has all rights.
+    /// Without `access` the session has all rights.
     pub(crate) fn new(engine: Arc<EngineShared>, access: Option<Arc<SessionAccess>>) -> Result<Session, EngineError> {
         let snapshot = engine.store.snapshot()?;
         let identity = SessionIdentity::of(&engine, access.as_deref().map(Author::name));
@@ -89,7 +93,6 @@ impl Session {
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         context.register_udf(functions::current_user(catalog.user()));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
-        catalog.release_snapshot();
         Ok(Session {
             engine,
             context,
@@ -113,32 +116,32 @@ impl Session {
         self.execute_as(self.register_statement(sql), sql).await
     }
 
-    /// As `execute`, of a statement that the front end runs for itself: the audit of what its user did has none of it.
+    /// As `execute`, for a statement of the front end itself, which is not audited.
     pub async fn execute_own(&self, sql: &str) -> Result<QueryOutput, EngineError> {
         self.execute_as(self.register_internal(sql), sql).await
     }
 
     async fn execute_as(&self, entry: StatementEntry, sql: &str) -> Result<QueryOutput, EngineError> {
         let run = async {
-            let _start_lock = self.start_lock(entry.query()).await?;
-            self.run_entered(&entry, sql).await
+            let start_lock = self.start_lock(entry.query()).await?;
+            self.run_entered(&start_lock, &entry, sql).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
         QueryOutput::of_entry(entry, done)
     }
 
-    /// As `execute`, of a part of the statement that has the session's turn.
-    async fn execute_part(&self, sql: &str) -> Result<(), EngineError> {
+    /// As `execute`, for a part of a statement that already holds the start lock.
+    async fn execute_part(&self, start_lock: &StartLock<'_>, sql: &str) -> Result<(), EngineError> {
         let entry = self.register_statement(sql);
-        let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
+        let done = self.run_entered(start_lock, &entry, sql).instrument(entry.query().span.clone()).await;
         QueryOutput::of_entry(entry, done).map(drop)
     }
 
-    /// Until it is dropped, no other statement of the session is planned or started.
+    /// While it is held, no other statement of the session is planned or started.
     ///
-    /// **Invariant:** whoever has it asks for no second one.
-    pub(crate) async fn start_lock(&self, query: &Query) -> Result<MutexGuard<'_, ()>, EngineError> {
-        query.commit_guard.until_stopped(async { Ok(self.start_lock.lock().await) }).await
+    /// **Invariant:** the holder does not call this again.
+    pub(crate) async fn start_lock(&self, query: &Query) -> Result<StartLock<'_>, EngineError> {
+        query.commit_guard.until_stopped(async { Ok(StartLock { _guard: self.start_lock.lock().await }) }).await
     }
 
     /// A statement of the open transaction failed.
@@ -146,7 +149,7 @@ impl Session {
         self.transaction.fail(self.transaction.open_id());
     }
 
-    async fn run_entered(&self, entry: &StatementEntry, sql: &str) -> Result<QueryOutput, EngineError> {
+    async fn run_entered(&self, start_lock: &StartLock<'_>, entry: &StatementEntry, sql: &str) -> Result<QueryOutput, EngineError> {
         let query = entry.query();
         match self.insert_directly(sql, query).await {
             Ok(None) => {}
@@ -158,9 +161,9 @@ impl Session {
         }
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
-            let ctx = self.begin(sql, query)?;
+            let ctx = self.begin(start_lock, sql, query)?;
             let done = query.commit_guard.until_stopped(deep(sql.len(), self.run(&ctx))).await;
-            self.catalog.release_snapshot();
+            drop(ctx);
             if let Err(error) = &done {
                 if self.is_tried_again(query, &mut retry, error).await? {
                     continue;
@@ -170,8 +173,7 @@ impl Session {
         }
     }
 
-    /// Whether a statement that failed is run once more. Where it is not, also because it was ended meanwhile, its transaction
-    /// has failed.
+    /// Whether to run a failed statement again. If not, for example because it was stopped meanwhile, its transaction has failed.
     pub(crate) async fn is_tried_again(&self, query: &Query, retry: &mut Retry, error: &EngineError) -> Result<bool, EngineError> {
         let again = query.commit_guard.until_stopped(async { Ok(retry.after(error).await) }).await;
         if !matches!(again, Ok(true)) {
@@ -180,11 +182,10 @@ impl Session {
         again
     }
 
-    pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<StatementContext, EngineError> {
+    pub(crate) fn begin(&self, _: &StartLock<'_>, sql: &str, query: &Arc<Query>) -> Result<StatementContext, EngineError> {
         self.engine.audit.0.flush_for(sql);
-        self.catalog.acquire_snapshot()?;
-        self.transaction.set_commit_guard(Some(&query.commit_guard));
-        StatementContext::new(&self.engine, &self.catalog, self.access.clone(), self.context.state(), sql, query)
+        let catalog = self.catalog.for_statement(Some(&query.commit_guard))?;
+        StatementContext::new(&self.engine, &catalog, self.access.clone(), self.context.state(), sql, query)
     }
 
     async fn run(&self, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
@@ -248,7 +249,7 @@ impl Session {
         self.run_plan(ctx, plan).await
     }
 
-    /// The user it works for; None where it is the process itself, which has all rights.
+    /// The user of the session; `None` for the process itself, which has all rights.
     pub fn user(&self) -> Option<&str> {
         self.catalog.user()
     }

@@ -1,5 +1,5 @@
-//! Instants are on clocks of the session's zone, whichever zone a table was made in: its columns are seen with the session's zone in
-//! their types, and so whatever takes them apart, compares or shows them goes by it, as does what is written to them.
+//! Instants are shown in the session's time zone, whichever zone the table was created in: its columns have the session's zone in their
+//! types. So functions, comparisons and output use that zone, and so do writes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use semantics::functions::nested_types::{fields_of, with_field};
 
-/// The columns as a session of the zone sees them.
+/// The schema as a session in this zone sees it.
 pub fn schema_in_zone(schema: &SchemaRef, zone: Option<&str>) -> SchemaRef {
     let Some(zone) = zone.filter(|zone| schema.fields().iter().any(|field| type_in_zone(field.data_type(), zone).is_some())) else {
         return Arc::clone(schema);
@@ -28,7 +28,7 @@ pub fn schema_in_zone(schema: &SchemaRef, zone: Option<&str>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
-/// None where it is in that zone, or in none.
+/// `None` if the type already has that zone, or has none.
 fn type_in_zone(data_type: &DataType, zone: &str) -> Option<DataType> {
     if let DataType::Timestamp(unit, Some(own)) = data_type {
         return (own.as_ref() != zone).then(|| DataType::Timestamp(*unit, Some(zone.into())));
@@ -37,14 +37,14 @@ fn type_in_zone(data_type: &DataType, zone: &str) -> Option<DataType> {
     inner.fold(None, |seen, (place, inner)| Some(with_field(seen.as_ref().unwrap_or(data_type), place, inner)))
 }
 
-/// Statistics of columns of other zones than those of `schema`.
+/// Casts the statistics of columns to the zones of `schema`.
 fn statistics_in_zone(statistics: &Statistics, schema: &Schema) -> Statistics {
     let columns = statistics.column_statistics.iter().zip(schema.fields());
     let column_statistics = columns.map(|(known, field)| column_in_zone(known, field.data_type())).collect();
     Statistics { column_statistics, ..statistics.clone() }
 }
 
-/// The same of one column, which is seen as of the type `seen`.
+/// The same for one column, which is seen as type `seen`.
 pub fn column_in_zone(known: &ColumnStatistics, seen: &DataType) -> ColumnStatistics {
     let bound = |bound: &Precision<ScalarValue>| match bound.get_value() {
         Some(value) if value.data_type() != *seen => match value.cast_to(seen) {
@@ -56,7 +56,7 @@ pub fn column_in_zone(known: &ColumnStatistics, seen: &DataType) -> ColumnStatis
     ColumnStatistics { min_value: bound(&known.min_value), max_value: bound(&known.max_value), ..known.clone() }
 }
 
-/// The rows of a plan with the types that a session sees.
+/// Casts the rows of a plan to the types that a session sees.
 pub fn plan_in_zone(plan: Arc<dyn ExecutionPlan>, seen: &Schema) -> Result<Arc<dyn ExecutionPlan>> {
     let found = plan.schema();
     if found.fields().iter().zip(seen.fields()).all(|(found, seen)| found.data_type() == seen.data_type()) {
@@ -69,7 +69,7 @@ pub fn plan_in_zone(plan: Arc<dyn ExecutionPlan>, seen: &Schema) -> Result<Arc<d
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Result<Vec<_>>>()?, plan)?))
 }
 
-/// A table of files or of another node as a session of the zone sees it.
+/// A table of files or of another node, as a session in this zone sees it.
 pub fn table_in_zone(table: Arc<dyn TableProvider>, zone: Option<&str>) -> Arc<dyn TableProvider> {
     let found = table.schema();
     let schema = schema_in_zone(&found, zone);
@@ -83,7 +83,7 @@ struct TableInZone {
 }
 
 impl TableInZone {
-    /// Whether the table knows all columns of a filter by the types that they have in it.
+    /// Whether the types of a filter's columns are the same in the underlying table.
     fn is_of_table(&self, filter: &Expr) -> bool {
         let found = self.table.schema();
         let type_of = |schema: &Schema, name: &str| schema.field_with_name(name).ok().map(|field| field.data_type().clone());

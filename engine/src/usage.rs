@@ -1,31 +1,31 @@
-//! How much there is and is in use, in numbers: for those who watch an engine.
+//! Usage of resources in numbers, for monitoring.
 
 use datafusion::execution::memory_pool::MemoryLimit;
 
 use crate::engine::Engine;
 use common::error::EngineError;
 
-/// As of now; all but compactions that have ended go up and down.
+/// The current values. All of them are gauges, except for the compactions that have ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     pub memory_used_bytes: u64,
     pub memory_limit_bytes: u64,
     pub tables: u64,
     pub segments: u64,
-    /// Rows of small writes that are in no segment yet.
+    /// Bytes of small writes that are not in a segment yet.
     pub log_bytes: u64,
-    /// Segments, what lies beside them, and logs, of the tables as they are now.
+    /// Bytes of the segments, their side files, and the logs of the current tables.
     pub store_bytes: u64,
-    /// What is to be rewritten in the background.
+    /// Work that is left for background compaction.
     pub backlog_segments: u64,
     pub backlog_bytes: u64,
     pub compactions_running: u64,
-    /// Those that have ended since the engine began, by outcome.
+    /// Compactions since the engine started, by outcome.
     pub compactions: Vec<(&'static str, u64)>,
 }
 
 impl Engine {
-    /// Looks at every table once.
+    /// Visits every table once.
     pub fn usage(&self) -> Result<Usage, EngineError> {
         let shared = &self.shared;
         let pool = &shared.runtime.memory_pool;
@@ -55,7 +55,7 @@ impl Engine {
         Ok(usage)
     }
 
-    /// Why the store takes no more writes until it is opened again: a write to the disk failed.
+    /// Why the store accepts no more writes until it is reopened: a write to the disk failed.
     pub fn poisoned(&self) -> Option<String> {
         self.shared.store.poisoned()
     }

@@ -95,8 +95,8 @@ impl ActiveStreams {
     ) -> Result<FlightStream, Status> {
         let get = Arc::new(ActiveDownload { end, ready_since: Mutex::new(Some(Instant::now())), call: CallTrace::current() });
         self.gets.put(principal, handle.clone(), Arc::clone(&get))?;
-        let place = StreamPermit { active_streams: Arc::downgrade(self), principal: principal.clone(), handle, is_get: true };
-        Ok(Box::pin(TrackedStream { messages, get, _place: place }))
+        let permit = StreamPermit { active_streams: Arc::downgrade(self), principal: principal.clone(), handle, is_get: true };
+        Ok(Box::pin(TrackedStream { messages, get, _permit: permit }))
     }
 
     /// A permit for one stream of rows from a client. Dropping it releases it.
@@ -198,7 +198,7 @@ impl Drop for StreamPermit {
 struct TrackedStream {
     messages: FlightStream,
     get: Arc<ActiveDownload>,
-    _place: StreamPermit,
+    _permit: StreamPermit,
 }
 
 impl Stream for TrackedStream {
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_sends_nothing_is_told_once() {
+    async fn a_silent_client_gets_one_error() {
         let silent = futures::stream::pending();
         let mut messages = patient(silent, Duration::from_millis(10));
         assert_eq!(messages.next().await.unwrap().unwrap_err().code(), tonic::Code::DeadlineExceeded);

@@ -38,15 +38,15 @@ pub fn status_in(error: EngineError, sql: &str) -> Status {
 /// Like [`status`], for a table that was named without SQL: the error has no position, and a missing table has the code `NotFound`.
 pub fn status_by_path(error: EngineError, command: &TableCommand, session: &Session) -> Status {
     let is_there = session.has_table(&command.schema, &command.table).unwrap_or(true);
-    let said = status(error);
-    let mut details = ErrorDetails { position: None, ..ErrorDetails::of_status(&said) };
-    let mut code = said.code();
+    let original = status(error);
+    let mut details = ErrorDetails { position: None, ..ErrorDetails::of_status(&original) };
+    let mut code = original.code();
     if code == Code::InvalidArgument && !is_there {
         (code, details.kind) = (Code::NotFound, Some(ErrorKind::NotFound.name().to_string()));
     }
-    let mut told = Status::new(code, said.message());
-    details.put_into(&mut told);
-    told
+    let mut translated = Status::new(code, original.message());
+    details.put_into(&mut translated);
+    translated
 }
 
 /// A message travels in a header, and clients commonly accept 8 KiB of headers in all.

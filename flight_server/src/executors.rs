@@ -3,6 +3,9 @@
 //! An executor is a runtime with as many threads as a query keeps busy. Two statements share one only where more of them are open than
 //! there are executors. A step of an operator or of the planner cannot be interrupted, and may take seconds; it delays only what shares
 //! its executor. Between executors the operating system divides the time of the processors.
+//!
+//! The threads that serve connections, look at passwords and end statements come first: they need little, and a new session would
+//! wait for several heavy statements otherwise.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -71,7 +74,7 @@ impl Executors {
             return free.lease();
         }
         if state.executors.len() < self.executors_max
-            && let Some(executor) = state.start(self.threads, "quiver-query")
+            && let Some(executor) = state.start(self.threads, "quiver-query", engine::lower_thread_priority)
         {
             let lease = executor.lease();
             state.executors.push(executor);
@@ -86,7 +89,7 @@ impl Executors {
     pub fn control(&self) -> ExecutorLease {
         let mut state = self.state.lock();
         if state.control.is_none() {
-            state.control = state.start(CONTROL_THREADS, "quiver-control");
+            state.control = state.start(CONTROL_THREADS, "quiver-control", || ());
         }
         state.control.as_ref().map_or_else(ExecutorLease::here, Executor::lease)
     }
@@ -116,12 +119,13 @@ impl Drop for Executors {
 }
 
 impl ExecutorState {
-    fn start(&self, threads: usize, name: &str) -> Option<Executor> {
+    /// Each thread calls `prepare` first.
+    fn start(&self, threads: usize, name: &str, prepare: fn()) -> Option<Executor> {
         if self.is_over {
             return None;
         }
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(threads).thread_stack_size(WORKER_STACK_BYTES).thread_name(name).enable_all();
+        builder.worker_threads(threads).thread_stack_size(WORKER_STACK_BYTES).thread_name(name).on_thread_start(prepare).enable_all();
         // tokio panics where the system has no more threads.
         match guarded(|| builder.build()) {
             Ok(Ok(runtime)) => Some(Executor { runtime, leases: Arc::default() }),
@@ -271,6 +275,23 @@ mod tests {
         executors.end(Duration::from_secs(10)).await;
     }
 
+    /// Of the calling thread.
+    fn nice() -> i32 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let (_, behind_name) = stat.rsplit_once(')').unwrap();
+        behind_name.split_whitespace().nth(16).unwrap().parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn threads_of_statements_have_a_lower_priority_than_those_of_connections_and_of_control() {
+        let executors = Executors::new(1);
+        let behind = (nice() + 5).min(19);
+        let nice_of_both = async { Ok((nice(), tokio::task::spawn_blocking(nice).await.unwrap())) };
+        assert_eq!(executors.lease().run(nice_of_both).await.unwrap(), (behind, behind));
+        assert_eq!(executors.control().run(async { Ok(nice()) }).await.unwrap(), nice());
+        executors.end(Duration::from_secs(10)).await;
+    }
+
     #[tokio::test]
     async fn an_executor_is_used_again() {
         let executors = Executors::new(1);
@@ -302,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_breaks_down_is_an_error_of_its_call_alone() {
+    async fn a_panic_is_an_error_of_its_call_only() {
         let executors = Executors::new(1);
         let failed = executors.lease().run(async { if true { panic!("a bug") } else { Ok(()) } }).await;
         assert_eq!(failed.unwrap_err().code(), tonic::Code::Internal);

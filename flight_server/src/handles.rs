@@ -156,14 +156,14 @@ impl<T> Handles<T> {
     }
 
     /// Whether any value satisfies the predicate.
-    pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
-        self.entries.lock().by_handle.values().any(|entry| is_so(&entry.value))
+    pub fn any(&self, predicate: impl Fn(&T) -> bool) -> bool {
+        self.entries.lock().by_handle.values().any(|entry| predicate(&entry.value))
     }
 
     /// The values that satisfy the predicate. This does not count as a use.
-    pub fn all_of(&self, is_so: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+    pub fn all_of(&self, predicate: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let entries = self.entries.lock();
-        entries.by_handle.values().filter(|entry| is_so(&entry.value)).map(|entry| Arc::clone(&entry.value)).collect()
+        entries.by_handle.values().filter(|entry| predicate(&entry.value)).map(|entry| Arc::clone(&entry.value)).collect()
     }
 
     fn extract(&self, mut take: impl FnMut(&Entry<T>) -> bool) -> Vec<Entry<T>> {

@@ -30,10 +30,10 @@ impl NamedCalls {
         call: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Status> {
         let Some(name) = name else { return call.await };
-        let place = self.enter(principal, name)?;
+        let registration = self.enter(principal, name)?;
         tokio::select! {
             biased;
-            () = place.ended.cancelled() => Err(Status::cancelled("the statement was cancelled by its client")),
+            () = registration.ended.cancelled() => Err(Status::cancelled("the statement was cancelled by its client")),
             done = call => done,
         }
     }

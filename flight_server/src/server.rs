@@ -36,11 +36,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 impl Server {
     pub async fn bind(engine: &Engine, options: ServerOptions) -> Result<Server, ServerError> {
-        let wanted = options.listen;
-        check_address(wanted, options.tls.is_on(), engine.has_users(), options.insecure)?;
+        let requested = options.listen;
+        check_address(requested, options.tls.is_on(), engine.has_users(), options.insecure)?;
         let certificates = Certificates::of(&options.tls)?;
-        let failed = |source| ServerError::Listen { address: wanted, source };
-        let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+        let failed = |source| ServerError::Listen { address: requested, source };
+        let listener = TcpListener::bind(requested).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let stop = CancellationToken::new();
         let service = Arc::new(Service::new(engine, options, stop.clone()));

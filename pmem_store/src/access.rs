@@ -1,4 +1,4 @@
-//! Who may do what: users, roles and grants in memory.
+//! Access control: users, roles and grants in memory.
 //!
 //! Invariant: the memory has what redb has. A change is one transaction of redb, and the next reader sees it. A change
 //! that drops an object drops the grants on it in the same transaction.

@@ -1,8 +1,8 @@
-//! What a store was when it was last closed: so much must still be there whenever it is opened again. Without
-//! it a damaged record of a log looks like one that never arrived.
+//! The state of a store when it was last closed: at least that much must exist whenever it is opened again. Without
+//! this record a damaged record of a log looks like one that never arrived.
 //!
-//! The file `closed` has it: one line of JSON and its checksum. It stays when the store is written to again,
-//! because logs grow and versions rise; a store of before, which has none, gets one when it is closed.
+//! It is in the file `closed`: one line of JSON and its checksum. It stays valid when the store is written to again,
+//! because logs grow and versions increase; an older store without the file gets one when it is closed.
 
 use std::fs;
 use std::path::Path;
@@ -20,14 +20,14 @@ const CLOSED_FILE_NEW: &str = "closed.new";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CloseRecord {
-    /// Of the catalog.
+    /// The version of the catalog.
     pub version: u64,
-    /// By table and id.
+    /// Sorted by table and id.
     pub logs: Vec<LogEnd>,
 }
 
 impl CloseRecord {
-    /// Nothing for a store that was never closed since there are notes.
+    /// The default for a store that was never closed since this file exists.
     pub fn read(store: &Path) -> Result<CloseRecord> {
         let path = store.join(CLOSED_FILE);
         let bytes = match fs::read(&path) {
@@ -40,7 +40,7 @@ impl CloseRecord {
         serde_json::from_slice(line).map_err(|error| damaged(format!("cannot be understood: {error}")))
     }
 
-    /// Durable when this returns. Where it fails, what stood there before is still true, and after a failed sync nothing more is
+    /// It is durable when this returns. If it fails, the previous record is still true, and after a failed sync nothing more is
     /// written or removed.
     pub fn write(&self, store: &Path, poison: &PoisonFlag) -> Result<()> {
         let (new, path) = (store.join(CLOSED_FILE_NEW), store.join(CLOSED_FILE));
@@ -58,7 +58,7 @@ impl CloseRecord {
         self.logs.get(at)
     }
 
-    /// What a catalog of this version is without, in a sentence for who goes on with it.
+    /// Says which versions a catalog of this version lacks, for a user who accepts the loss.
     pub fn missing_versions(&self, version: u64) -> Option<String> {
         let sentence = || format!("the catalog is of version {version}, and was of {} when the store was closed", self.version);
         (version < self.version).then(sentence)

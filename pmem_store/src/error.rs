@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_one_whoever_met_it() {
+    fn every_error_of_a_full_disk_is_recognised() {
         let path = PathBuf::from("x");
         assert!(StoreError::NoSpaceForCatalog(path.clone()).is_no_space());
         assert!(StoreError::NoSpaceForCommit(path.clone()).is_no_space());

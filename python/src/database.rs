@@ -1,4 +1,4 @@
-//! An open store and the threads that its queries run on.
+//! An open store and the threads of its queries.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::errors;
 use crate::process::ProcessBound;
 use crate::session::EngineSession;
 
-/// A cancelled query may be in the middle of a batch; its thread ends when it is done with it.
+/// How long to wait for threads: a cancelled query may be in the middle of a batch, and its thread ends after it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A store that is open in this process. Its sessions are connections to it.
@@ -23,12 +23,12 @@ pub struct Database {
 }
 
 struct Open {
-    // Before the engine: what runs on the threads holds on to the store.
+    // Dropped before the engine, because tasks on the threads hold the store.
     threads: Threads,
     engine: Engine,
 }
 
-/// Of a database that nobody closed, they end by themselves: nobody waits for them.
+/// If the database was not closed, the threads end by themselves, without a wait.
 struct Threads(Option<Runtime>);
 
 impl Drop for Threads {
@@ -41,7 +41,7 @@ impl Drop for Threads {
 
 #[pymethods]
 impl Database {
-    /// Opens the store at `path`, or one that goes with the process where there is no path.
+    /// Opens the store at `path`, or a temporary one without a path.
     #[new]
     #[pyo3(signature = (path, *, read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads))]
     fn open(
@@ -83,7 +83,7 @@ impl Database {
         Ok(EngineSession::new(session, runtime))
     }
 
-    /// Ends what runs and closes the store. Its sessions are to be closed before.
+    /// Ends running statements and closes the store. Its sessions must be closed before.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
         py.detach(|| {

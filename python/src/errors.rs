@@ -1,5 +1,5 @@
-//! Errors as exceptions, made where Python's lock is held; elsewhere they are a [`Refusal`] or the engine's own. The
-//! classes are Python's, in `quiver/errors.py`: a kind finds its class there.
+//! Converts errors to exceptions, which needs Python's lock; elsewhere they are a [`Refusal`] or an error of the engine. The
+//! classes are in `quiver/errors.py`, which maps a kind to its class.
 
 use engine::{EngineError, ErrorKind};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 
 const MODULE: &str = "quiver.errors";
 
-/// An error of a statement, with its place in the text.
+/// An error of a statement, with its position in the text.
 pub fn of_statement(error: &EngineError, sql: &str) -> PyErr {
     let place = error.position().and_then(|position| place(sql, position));
     raised(kind(error), &error.to_string(), error.hint(), place)
@@ -20,7 +20,7 @@ pub fn of_engine(error: &EngineError) -> PyErr {
     raised(kind(error), &error.to_string(), error.hint(), None)
 }
 
-/// Something that the caller gave cannot be used as it is.
+/// An invalid argument of the caller.
 pub fn invalid(message: &str) -> PyErr {
     raised("invalid", message, None, None)
 }
@@ -33,7 +33,7 @@ pub fn closed() -> PyErr {
     refused(&Refusal::ConnectionClosed, "")
 }
 
-/// Rows that are not to be had; an error that broke them off is the one that was raised then.
+/// The exception for a refusal. A result that has failed raises its first error again.
 pub fn refused(refusal: &Refusal, sql: &str) -> PyErr {
     match refusal {
         Refusal::Failed(error) => of_statement(error, sql),
@@ -61,7 +61,7 @@ fn exception(py: Python<'_>, kind: &str, message: &str, hint: Option<&str>, plac
 
 fn kind(error: &EngineError) -> &'static str {
     match error.kind() {
-        // A directory that is no store, a file that cannot be read: nothing to report.
+        // A directory that is not a store, or a file that cannot be read, is not a bug to report.
         ErrorKind::Internal if !matches!(error, EngineError::Internal(_)) => "operational",
         kind => kind.name(),
     }

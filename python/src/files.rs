@@ -1,4 +1,4 @@
-//! Files into a table.
+//! Imports files into a table.
 
 use engine::import::{FileFormat, FileScan, LoadMode, LoadOptions, OnError, ReadOptions};
 use engine::{EngineError, Session};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 
-/// What `Connection.import_` was told; the names are its own.
+/// The arguments of `Connection.import_`, by the same names.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Files {
@@ -22,7 +22,7 @@ pub struct Files {
     null: Vec<String>,
 }
 
-/// What is to be done, with nothing of Python in it.
+/// The import, without references to Python objects.
 pub struct Import {
     paths: Vec<String>,
     read: ReadOptions,
@@ -38,7 +38,7 @@ impl Files {
 }
 
 impl Import {
-    /// The number of rows, and of those left out with the reasons.
+    /// The number of rows, and the number of skipped ones with the reasons.
     pub async fn run(self, session: &Session) -> Result<(u64, u64, Vec<String>), EngineError> {
         let Import { paths, read, load } = self;
         let opened = tokio::task::spawn_blocking(move || FileScan::open(&paths, read)).await;

@@ -1,13 +1,13 @@
 //! The extension `quiver._quiver` of the Python package: the engine in the process of Python.
 //!
-//! It hands over statements and Arrow data, and decides nothing. What users see is Python: `quiver/`.
+//! It only passes statements and Arrow data. The user interface is in Python: `quiver/`.
 //!
 //! - [`database`] — an open store and its threads; [`session`] one connection to it
-//! - [`results`] — the rows of a statement while they are read; [`slot`] by whom, [`reader`] by another library
+//! - [`results`] — the rows of a statement while they are read; [`slot`] allows one reader at a time, [`reader`] is for other libraries
 //! - [`rows`] — record batches through Arrow's C interface, in both directions
 //! - [`pushdown`] — a table of a server for the package `datafusion`
-//! - [`waiting`] — waiting so that Ctrl-C is seen; [`process`] what a forked process must not touch
-//! - [`errors`] — errors of the engine as exceptions of Python; [`refusal`] — why there are no rows, before that
+//! - [`waiting`] — waiting that Ctrl-C can interrupt; [`process`] protects values that a forked process must not touch
+//! - [`errors`] — errors of the engine as Python exceptions; [`refusal`] — why there are no rows, without Python's lock
 
 mod database;
 mod errors;
@@ -24,11 +24,11 @@ mod waiting;
 
 use pyo3::pymodule;
 
-/// As the binary's: query operators allocate and free many buffers on many threads.
+/// The same allocator as in the binary, because query operators allocate and free many buffers on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The engine of Quiver, for the modules beside this one: use `quiver.open`.
+/// The engine of Quiver, for the modules of the package: use `quiver.open`.
 #[pymodule(name = "_quiver")]
 mod extension {
     use pyo3::prelude::*;
@@ -46,7 +46,7 @@ mod extension {
     #[pymodule_export]
     use crate::session::split_statements;
 
-    /// The hook for panics is the one of this library alone: others in the process have theirs.
+    /// The panic hook of this library only: other libraries of the process have their own.
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         engine::import::silence_guarded_panics();

@@ -1,7 +1,7 @@
-//! What belongs to the process that made it.
+//! Values that belong to the process that made them.
 //!
-//! `fork` copies memory but no threads. In the copy an open store must do nothing: what it has to write when it is
-//! closed, and the lock of its directory, are the parent's.
+//! `fork` copies memory but no threads. In the child, an open store must do nothing: the bytes that it writes on
+//! closing, and the lock of its directory, belong to the parent.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -16,7 +16,7 @@ impl<T> ProcessBound<T> {
         ProcessBound { process: std::process::id(), value: ManuallyDrop::new(value) }
     }
 
-    /// An error in a process that was forked off since.
+    /// An error in a forked process.
     pub fn get(&self) -> Result<&T, ForkedProcess> {
         match self.is_here() {
             true => Ok(&self.value),
@@ -32,17 +32,17 @@ impl<T> ProcessBound<T> {
 impl<T> Drop for ProcessBound<T> {
     fn drop(&mut self) {
         if self.is_here() {
-            // SAFETY: the value is dropped here and nowhere else, and nobody reaches it after this. The test
+            // SAFETY: the value is dropped here and nowhere else, and nothing can access it afterwards. The test
             // `test_a_forked_process_is_told_to_open_again` ends a process that has a copy.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
 }
 
-/// Plain, so that threads are told it which have nothing to do with Python.
+/// A plain type, so that threads can use it without Python's lock.
 #[derive(Debug, Clone, Copy)]
 pub struct ForkedProcess {
-    /// The process that has it.
+    /// The process that owns it.
     from: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A table of a server as one of the Python package `datafusion`.
+//! A table of a server for the Python package `datafusion`.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -15,11 +15,11 @@ use crate::process::ProcessBound;
 use crate::rows::Rows;
 use crate::waiting::wait;
 
-/// A session of `datafusion` may read the table for as long as the process lives, also when nobody has this module's objects any
-/// more: so these threads are never ended. They wait for the network, and compute little.
+/// A session of `datafusion` may read the table as long as the process lives, even when this module's objects are
+/// gone: so these threads never end. They wait for the network, and compute little.
 const THREADS: usize = 2;
 
-/// Of the process that has this number: after a fork there are no threads.
+/// The runtime of the process with this id: after a fork there are no threads.
 static RUNNING: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 
 fn runtime() -> PyResult<&'static Runtime> {
@@ -45,7 +45,7 @@ pub struct RemoteTable {
 
 #[pymethods]
 impl RemoteTable {
-    /// Asks the node what the table is.
+    /// Asks the node for the schema of the table.
     #[new]
     #[pyo3(signature = (location, *, user, password, token, tls_ca, client_cert, client_key, level))]
     #[allow(clippy::too_many_arguments)]
@@ -71,14 +71,14 @@ impl RemoteTable {
         Ok(RemoteTable { table: ProcessBound::new(table) })
     }
 
-    /// The functions that the session has are not asked for: filters name those that every session has.
+    /// The functions of the session are not needed: filters only use those that every session has.
     fn __datafusion_table_provider__<'py>(&self, py: Python<'py>, session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = session;
         let table = foreign_table(self.table.get()?.clone(), runtime()?.handle().clone());
         PyCapsule::new_with_value(py, table, c"datafusion_table_provider")
     }
 
-    /// Of the table, without rows.
+    /// The schema of the table, as a stream without rows.
     fn schema(&self) -> PyResult<Rows> {
         Ok(Rows::of(self.table.get()?.table_schema().clone(), Vec::new()))
     }

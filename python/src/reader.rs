@@ -1,4 +1,4 @@
-//! Reads a result for a library that pulls it through Arrow's C stream interface, on whatever thread.
+//! Reads a result for a library that pulls it through Arrow's C stream interface, on any thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::waiting::{TICK, wait_for};
 
 pub struct Reader {
     slot: ProcessBound<Arc<Slot>>,
-    /// Who asked for the stream. Another thread does not ask for Python's lock: that one may hold it and wait for this one.
+    /// The thread that requested the stream. Another thread must not take Python's lock: that one may hold it and wait for this one.
     thread: ThreadId,
 }
 
@@ -40,7 +40,7 @@ impl Reader {
             if self.thread == std::thread::current().id() && is_interrupted() {
                 slot.stop(Refusal::Interrupted);
             }
-            // Also by who has closed the connection meanwhile.
+            // Also stopped by closing the connection meanwhile.
             if let Some(refusal) = slot.stopped() {
                 return Err(refusal_message(&refusal));
             }
@@ -55,7 +55,7 @@ fn refusal_message(refusal: &Refusal) -> String {
     }
 }
 
-/// The library in between knows no exceptions of Python: the signal is raised once more for whoever called it.
+/// The library in between does not support Python exceptions, so the signal is raised again for its caller.
 fn is_interrupted() -> bool {
     let interrupted = Python::try_attach(|py| {
         py.check_signals().inspect_err(|_| {
@@ -69,7 +69,7 @@ impl Iterator for Reader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // In C the text ends at a NUL.
+        // A C string ends at a NUL.
         self.pull().transpose().map(|batch| batch.map_err(|message| ArrowError::ExternalError(message.replace('\0', " ").into())))
     }
 }

@@ -1,26 +1,26 @@
-//! Why there are no rows to be had, for threads that may not make an exception.
+//! Why rows cannot be read, for threads that must not create an exception.
 
 use std::fmt;
 use std::sync::Arc;
 
 use engine::EngineError;
 
-/// Why there are no rows to be had. Plain: threads are told so that must not ask for Python's lock, because the one that
+/// Why rows cannot be read. It is a plain type for threads that must not take Python's lock, because the thread that
 /// holds it may be waiting for them.
 #[derive(Debug, Clone)]
 pub enum Refusal {
     /// Another thread reads them.
     Busy,
-    /// An error broke them off before.
+    /// An earlier error ended the result.
     Failed(Arc<EngineError>),
-    /// Whoever read them was interrupted, and has lost some.
+    /// The reader was interrupted, and some rows were lost.
     Interrupted,
     ResultClosed,
     ConnectionClosed,
 }
 
 impl Refusal {
-    /// What to do about it.
+    /// The hint for the user.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Refusal::Busy => Some("read them in one thread"),

@@ -22,7 +22,7 @@ pub struct Results {
 
 #[pymethods]
 impl Results {
-    /// All rows that were not read yet. `look` is called now and then with rows scanned and rows in all.
+    /// All rows that were not read yet. `look` is called repeatedly with the rows scanned and the total number of rows.
     fn read_all(&self, py: Python<'_>, look: Option<&Bound<'_, PyAny>>) -> PyResult<Rows> {
         let slot = Arc::clone(self.slot.get()?);
         let Some(output) = lent(&slot)? else { return Ok(Rows::of(Arc::clone(&slot.schema), Vec::new())) };
@@ -51,19 +51,19 @@ impl Results {
         Ok(batch.map(|batch| Rows::of(Arc::clone(&slot.schema), vec![batch])))
     }
 
-    /// An error if there are rows that nobody will get: one that broke the result off, or its end by `close`.
+    /// An error if rows were lost: the error that ended the result, or one about `close`.
     fn check(&self) -> PyResult<()> {
         let slot = self.slot.get()?;
         slot.stopped().map_or(Ok(()), |refusal| Err(errors::refused(&refusal, &slot.sql)))
     }
 
-    /// The rows that were not read yet, read as they are asked for.
+    /// The rows that were not read yet, as a lazy stream.
     fn stream(&self) -> PyResult<Rows> {
         let slot = Arc::clone(self.slot.get()?);
         Ok(Rows::lazily(Box::new(Reader::of(slot))))
     }
 
-    /// The columns, as rows that are none.
+    /// The schema, as a stream without rows.
     fn schema(&self) -> PyResult<Rows> {
         Ok(Rows::of(Arc::clone(&self.slot.get()?.schema), Vec::new()))
     }
@@ -79,7 +79,7 @@ impl Results {
         Ok(self.slot.get()?.rows_changed)
     }
 
-    /// What the statement has done, under the names of docs/flight-sql.md.
+    /// The report of the statement, with the names of docs/flight-sql.md.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = self.slot.get()?.report();
         let words = PyDict::new(py);
@@ -107,7 +107,7 @@ impl Results {
         Ok(words)
     }
 
-    /// Cancels what still runs.
+    /// Cancels the statement if it still runs.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let slot = self.slot.get()?;
         py.detach(|| slot.stop(Refusal::ResultClosed));
@@ -125,7 +125,7 @@ fn lent(slot: &Slot) -> PyResult<Option<Box<QueryOutput>>> {
     slot.lend().map_err(|refusal| errors::refused(&refusal, &slot.sql))
 }
 
-/// What came of waiting for rows. Where the wait itself was cut short they may have come, and are lost.
+/// The result of waiting for rows. If the wait was interrupted, rows may have arrived and are lost.
 fn unwrap_wait<T>(slot: &Slot, waited: PyResult<Result<T, Arc<EngineError>>>) -> PyResult<T> {
     let done = waited.inspect_err(|_| slot.stop(Refusal::Interrupted))?;
     done.map_err(|error| errors::of_statement(&error, &slot.sql))

@@ -1,8 +1,8 @@
-//! Record batches through Arrow's C stream interface, in capsules as Python libraries exchange them.
+//! Record batches through Arrow's C stream interface, in the capsules that Python libraries exchange.
 //!
-//! **Invariants.** What goes out are the buffers themselves, and they live as long as somebody has them. What comes
-//! in is checked in full before the engine sees it: a library may hand over text that is none. What it cannot be checked for are
-//! batches that are not of the stream's schema, which the interface does not tell: `quiver/data.py` looks where they are made in Python.
+//! **Invariants.** Exported buffers are not copied, and they live as long as they are referenced. Imported data
+//! is validated in full before the engine sees it: a library may pass invalid text. The interface does not allow to detect
+//! batches with another schema than the stream's: `quiver/data.py` checks readers that are written in Python.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -24,7 +24,7 @@ const NAME: &CStr = c"arrow_array_stream";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// Rows for whoever asks for them first, by Arrow's PyCapsule interface.
+/// Rows that can be taken once, by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "quiver._quiver")]
 pub struct Rows {
     reader: Mutex<Option<Reader>>,
@@ -42,7 +42,7 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    /// Columns come as they are, whatever `requested_schema` would like, as the interface allows.
+    /// Columns keep their types. The interface allows to ignore `requested_schema`.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<&Bound<'_, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
@@ -63,8 +63,8 @@ pub fn only_batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     }
 }
 
-/// The rows of an object with `__arrow_c_stream__`, read on a thread of their own: the library that makes them may take
-/// its time, and Python's lock.
+/// The rows of an object with `__arrow_c_stream__`. A separate thread reads them, because the library that makes them may take
+/// long, and may take Python's lock.
 pub fn incoming(data: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, impl Stream<Item = Result<RecordBatch, EngineError>> + Send + use<>)> {
     let reader = opened(data)?;
     let schema = reader.schema();
@@ -76,7 +76,7 @@ pub fn incoming(data: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, impl Stream<Ite
                 return;
             }
         }
-        // Said in words: a reader that broke down must not look like one that came to its end.
+        // An explicit error, because a reader that panicked must not look like one that is complete.
         let _ = sender.blocking_send(None);
     };
     let thread = std::thread::Builder::new().name("quiver-rows".to_string());
@@ -93,7 +93,7 @@ pub fn incoming(data: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, impl Stream<Ite
     Ok((schema, batches))
 }
 
-/// The number of rows that a batch of a write's result says were written.
+/// The number of written rows in a batch of a write's result.
 pub fn written(batch: &RecordBatch) -> u64 {
     let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.values().iter().sum())
@@ -110,7 +110,7 @@ fn opened(data: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     reader.map_err(|error| errors::invalid(&format!("these rows cannot be read: {error}")))
 }
 
-/// Of two columns of one name nobody could say which one is meant.
+/// Two columns with the same name would be ambiguous.
 fn check_names(schema: &Schema) -> PyResult<()> {
     let mut names = HashSet::new();
     match schema.fields().iter().find(|field| !names.insert(field.name())) {

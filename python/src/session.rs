@@ -17,13 +17,13 @@ use crate::rows;
 use crate::slot::{Slot, Started};
 use crate::waiting::wait;
 
-/// The statements of a text with semicolons between them.
+/// Splits a script at its semicolons into statements.
 #[pyfunction]
 pub fn split_statements(sql: &str) -> Vec<String> {
     Session::split_statements(sql).into_iter().map(|statement| statement.text.to_string()).collect()
 }
 
-/// Statements of it are planned and started one after the other, from whatever threads they come.
+/// Its statements are planned and started one after the other, whichever threads send them.
 #[pyclass(frozen, module = "quiver._quiver", name = "Session")]
 pub struct EngineSession {
     shared: ProcessBound<SharedSession>,
@@ -32,7 +32,7 @@ pub struct EngineSession {
 struct SharedSession {
     session: Mutex<Option<Arc<SessionLocks>>>,
     runtime: Handle,
-    /// What is being read, so that closing the session takes it away.
+    /// The results that are being read, so that closing the session ends them.
     results: Mutex<Vec<Weak<Slot>>>,
 }
 
@@ -43,7 +43,7 @@ struct SessionLocks {
 
 #[pymethods]
 impl EngineSession {
-    /// Starts a statement; one that is no query has run when this returns. `parameters` has one row.
+    /// Starts a statement. A statement other than a query has run when this returns. `parameters` has one row.
     fn execute(&self, py: Python<'_>, sql: String, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Results> {
         let parameters = parameters.map(rows::only_batch).transpose()?;
         let turns = self.turns()?;
@@ -52,7 +52,7 @@ impl EngineSession {
         self.results(started.map_err(|error| errors::of_statement(&error, &sql))?, sql)
     }
 
-    /// The same of a serialized `substrait.Plan`.
+    /// The same for a serialized `substrait.Plan`.
     fn run_substrait(&self, py: Python<'_>, plan: &[u8]) -> PyResult<Results> {
         let (turns, plan) = (self.turns()?, plan.to_vec());
         let started = wait(py, &self.shared.get()?.runtime, async move { turns.start_plan(&plan).await })?;
@@ -70,7 +70,7 @@ impl EngineSession {
         changed.map_err(|error| errors::of_statement(&error, &sql))
     }
 
-    /// Adds rows to a table in one commit; `data` has `__arrow_c_stream__`. The number of rows.
+    /// Adds rows to a table in one commit; `data` has `__arrow_c_stream__`. Returns the number of rows.
     #[pyo3(signature = (data, schema, table, *, create, append, replace))]
     #[allow(clippy::too_many_arguments)]
     fn ingest(
@@ -99,7 +99,7 @@ impl EngineSession {
         written.map_err(|error| errors::of_engine(&error))
     }
 
-    /// Reads files into a table: the number of rows, and of those left out with the reasons.
+    /// Imports files into a table. Returns the number of rows, and the number of skipped ones with the reasons.
     fn import_files(&self, py: Python<'_>, files: Files) -> PyResult<(u64, u64, Vec<String>)> {
         let import = files.checked()?;
         let turns = self.turns()?;
@@ -115,7 +115,7 @@ impl EngineSession {
         Ok(self.turns()?.session.is_in_transaction())
     }
 
-    /// Ends what is being read and rolls back what is open.
+    /// Ends the results that are being read and rolls back an open transaction.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let shared = self.shared.get()?;
         let session = shared.session.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -170,7 +170,7 @@ impl SessionLocks {
     }
 }
 
-/// What is no query runs to its end at once.
+/// Runs a statement other than a query to its end.
 async fn done(kind: StatementKind, output: QueryOutput) -> Result<Started, EngineError> {
     let (batches, report) = output.collect().await?;
     let rows_changed = (kind == StatementKind::Write).then(|| batches.iter().map(rows::written).sum());

@@ -1,7 +1,7 @@
-//! A result and who reads it.
+//! A result with a single reader at a time.
 //!
-//! **Invariant.** A result of which rows were lost, by an error or because its reader was interrupted, says so whenever
-//! it is asked for more: it never looks like one that came to its end.
+//! **Invariant.** A result that has lost rows, by an error or because its reader was interrupted, returns that error on
+//! every further read. It never looks like one that is complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,13 +20,13 @@ pub enum Started {
     Done { kind: StatementKind, rows_changed: Option<u64>, report: QueryReport },
 }
 
-/// A result that has one reader at a time; closing its session takes it away from whoever that is.
+/// A result that has one reader at a time. Closing its session takes the result from the reader.
 pub struct Slot {
     state: Mutex<SlotState>,
     pub schema: SchemaRef,
     pub kind: StatementKind,
     pub rows_changed: Option<u64>,
-    /// As of a moment ago.
+    /// The report of a moment ago.
     report: Mutex<QueryReport>,
     pub runtime: Handle,
     pub sql: String,
@@ -34,11 +34,11 @@ pub struct Slot {
 
 enum SlotState {
     Waiting(Box<QueryOutput>),
-    /// Somebody waits for the next rows.
+    /// A reader waits for the next rows.
     Lent,
-    /// All rows were given out.
+    /// All rows were returned.
     Ended,
-    /// No more rows will come, and these were not all.
+    /// No more rows will come, and some were lost.
     Broken(Refusal),
 }
 
@@ -54,7 +54,7 @@ impl Slot {
         Slot { state: Mutex::new(state), schema, kind, rows_changed, report: Mutex::new(report), runtime, sql }
     }
 
-    /// None at the end. Who has it says by `collect` or `taken` what came of it, or stops it.
+    /// Lends the result to a reader; `None` at the end. The reader returns it by `collect` or `taken`, or stops it.
     pub fn lend(&self) -> Result<Option<Box<QueryOutput>>, Refusal> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, SlotState::Lent) {
@@ -88,20 +88,20 @@ impl Slot {
         error
     }
 
-    /// From here on there are no rows, for the first reason that was given: also where a reader had them, who was
-    /// interrupted or does not know yet that the result was closed.
+    /// From here on there are no more rows, for the first given reason. This also holds while a reader has the result that was
+    /// interrupted, or that does not know yet that the result was closed.
     pub fn stop(&self, refusal: Refusal) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, SlotState::Broken(_)) {
             return;
         }
         let before = std::mem::replace(&mut *state, SlotState::Broken(refusal));
-        // Outside of the lock: it may be a query, which ends.
+        // Dropped outside of the lock, because it may be a running query.
         drop(state);
         drop(before);
     }
 
-    /// Why whoever reads is to stop.
+    /// The reason for which the reader must stop.
     pub fn stopped(&self) -> Option<Refusal> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             SlotState::Broken(refusal) => Some(refusal.clone()),
@@ -109,7 +109,7 @@ impl Slot {
         }
     }
 
-    /// Of who was lent it. One that was interrupted or closed meanwhile stays so.
+    /// Called by the reader to return the result. A result that was interrupted or closed meanwhile stays so.
     fn settle(&self, next: SlotState) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, SlotState::Lent) {
@@ -128,12 +128,12 @@ impl Slot {
         }
     }
 
-    /// What was done as of a moment ago, also while somebody reads.
+    /// The current report; while a reader has the result, the report of a moment ago.
     pub fn noted(&self) -> QueryReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All rows that are left.
+    /// All remaining rows.
     pub async fn collect(&self, mut output: Box<QueryOutput>) -> Result<Vec<RecordBatch>, Arc<EngineError>> {
         let mut batches = Vec::new();
         let mut ticks = interval(TICK);
@@ -151,7 +151,7 @@ impl Slot {
         Ok(batches)
     }
 
-    /// What came of asking a result that was lent for a batch; None at the end.
+    /// Returns the lent result with its next batch; `None` at the end.
     pub fn taken(
         &self,
         output: Box<QueryOutput>,

@@ -1,4 +1,4 @@
-//! Waiting for work of the runtime without the interpreter's lock, and for signals meanwhile.
+//! Waits for work of the runtime without holding the interpreter's lock, and handles signals meanwhile.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::errors;
 
-/// So long a signal waits to be seen.
+/// The maximum delay until a signal is handled.
 pub const TICK: Duration = Duration::from_millis(50);
 
 struct ParkedThread(Thread);
@@ -24,7 +24,7 @@ impl Wake for ParkedThread {
     }
 }
 
-/// Waits on this thread's own clock: timers of the runtime come late where queries keep all of its threads busy.
+/// Waits with this thread's own timeout: timers of the runtime are late if queries keep all of its threads busy.
 pub fn wait_for<T>(mut work: Pin<&mut impl Future<Output = T>>, time: Duration) -> Option<T> {
     let waker = Waker::from(Arc::new(ParkedThread(std::thread::current())));
     let end = Instant::now() + time;
@@ -40,7 +40,7 @@ pub fn wait_for<T>(mut work: Pin<&mut impl Future<Output = T>>, time: Duration) 
     }
 }
 
-/// Work that stops when nobody waits for it any more.
+/// Work that is aborted when this is dropped.
 struct Task<T>(JoinHandle<T>);
 
 impl<T> Drop for Task<T> {
@@ -55,7 +55,7 @@ pub fn wait<T: Send + 'static>(py: Python<'_>, runtime: &Handle, work: impl Futu
     wait_and(py, runtime, work, || Ok(()))
 }
 
-/// As `wait`, and calls `look` now and then.
+/// Like `wait`, and calls `look` repeatedly.
 pub fn wait_and<T: Send + 'static>(
     py: Python<'_>,
     runtime: &Handle,

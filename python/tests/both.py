@@ -1,4 +1,4 @@
-"""One set of tests, run in process and over the network. `python python/tests` runs all; single ones want PYTHONPATH=python."""
+"""Runs one set of tests in process and over the network. `python python/tests` runs all tests; single ones need PYTHONPATH=python."""
 
 import subprocess
 import tempfile
@@ -27,7 +27,7 @@ class InProcess(unittest.TestCase):
 
 
 class Remote(unittest.TestCase):
-    """Over TLS, by a user."""
+    """Over TLS, with a user."""
 
     @classmethod
     def setUpClass(cls):
@@ -43,14 +43,14 @@ class Remote(unittest.TestCase):
 
     @classmethod
     def prepare(cls):
-        """What is done to the store before it is served."""
+        """Prepares the store before it is served."""
 
     def opened(self):
         return quiver.connect(self.place, **self.login)
 
 
 def made_certificate(directory):
-    """A certificate for this machine that is its own authority, and its key."""
+    """A self-signed certificate for this machine, and its key."""
     certificate, key = directory / "server.crt", directory / "server.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
@@ -73,13 +73,13 @@ def made_certificate(directory):
 
 
 def command(*words, said=""):
-    """What the program `quiver` prints."""
+    """The output of the program `quiver`."""
     done = subprocess.run([quiver.testing.binary(), *words], input=said, check=True, capture_output=True, text=True, timeout=60)
     return done.stdout
 
 
 def in_threads(work, number):
-    """What went wrong in each, None where nothing did."""
+    """Runs `work` in threads. Returns the exception of each, or None."""
     errors = [None] * number
 
     def run(place):
@@ -97,7 +97,7 @@ def in_threads(work, number):
 
 
 class Connected:
-    """With a connection, `self.con`."""
+    """A test case with a connection, `self.con`."""
 
     def setUp(self):
         self.con = self.opened()

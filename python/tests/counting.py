@@ -1,4 +1,4 @@
-"""Runs the tests of a folder, and says how many passed and failed on a line that others can read. For `scripts/tests` too."""
+"""Runs the tests of a folder, and prints the numbers of passed and failed tests in a parsable line. For `scripts/tests` too."""
 
 import signal
 import sys
@@ -17,8 +17,8 @@ class CountingResult(unittest.TextTestResult):
 
 
 def main(folder: Path, name: str) -> int:
-    """The exit status; `name` begins the line."""
-    # A shell has what it runs in the background ignore Ctrl-C, and some tests are about that.
+    """Returns the exit status; `name` begins the line."""
+    # A shell lets background processes ignore Ctrl-C, but some tests need it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     suite = unittest.defaultTestLoader.discover(str(folder))
     result = unittest.TextTestRunner(resultclass=CountingResult, verbosity=2, stream=sys.stdout).run(suite)

@@ -1,4 +1,4 @@
-"""What type checkers are told of is what there is."""
+"""The type annotations match the actual functions."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ STUB = Path(quiver.__file__).with_name("_quiver.pyi")
 
 
 def parameters_said(function):
-    """Names of those by place, of those by name, and which have a default."""
+    """The names of positional and of keyword parameters, and those with a default."""
     spec = function.args
     placed = [argument.arg for argument in [*spec.posonlyargs, *spec.args] if argument.arg not in ("self", "cls")]
     named = [argument.arg for argument in spec.kwonlyargs]

@@ -1,4 +1,4 @@
-"""A result that broke off is never one of fewer rows, however it is asked afterwards."""
+"""A result that failed never looks like one with fewer rows, whatever method reads it afterwards."""
 
 import json
 import os
@@ -90,7 +90,7 @@ class BrokenOff:
         self.assertEqual(self.rows("SELECT 1"), [(1,)])
 
     def test_rows_that_an_interrupt_lost_are_missed(self):
-        """Ctrl-C may come between any two calls: also after a row was taken, and before it was returned."""
+        """Ctrl-C may come between any two calls, also after a row was taken and before it was returned."""
         self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, signal.default_int_handler))
         for read, last_of in [
             (lambda result: iter(result), lambda batch: batch.column(0)[-1].as_py()),
@@ -100,7 +100,7 @@ class BrokenOff:
             for round_number in range(100):
                 result, seen = self.con.sql(ENDLESS_ROWS), deque(maxlen=1)
                 with suppress(KeyboardInterrupt):
-                    # Python loses what comes while it calls a finalizer: so it comes once more.
+                    # Python drops an exception during a finalizer, so the signal is sent once more.
                     signal.setitimer(signal.ITIMER_REAL, 0.002 + round_number * 2e-5, 0.5)
                     for rows in read(result):
                         seen.append(rows)
@@ -148,7 +148,7 @@ globals().update(in_both_ways(BrokenOff))
 
 
 class ForeignThread(Connected, InProcess):
-    """Libraries pull rows on threads of their own, while the one that waits for them may hold Python's lock."""
+    """Libraries pull rows on threads of their own, while the waiting thread may hold Python's lock."""
 
     def test_a_thread_of_another_library_is_told_of_errors(self):
         result = self.con.sql(LATE)
@@ -180,7 +180,7 @@ class HandOff(unittest.TestCase):
     def setUp(self):
         self.server = self.enterContext(quiver.testing.serve(switches=["--hand-off", "*"]))
         self.con = self.enterContext(quiver.connect(self.server.uri, hand_off=True))
-        # A file each time.
+        # Each insert makes a file.
         self.con.write("mapped", {"n": list(range(ROWS))})
         self.con.write("mapped", {"n": list(range(ROWS))}, mode="append")
 
@@ -220,7 +220,7 @@ class HandOff(unittest.TestCase):
 
 class StoppedPump(unittest.TestCase):
     def test_a_stream_that_was_stopped_is_not_at_its_end(self):
-        pump = Pump(lambda: 1, lambda: None)
+        pump = Pump(self, lambda: 1, lambda: None)
         self.assertEqual(pump.next(), 1)
         pump.stop()
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a statement that writes, wherever it runs, and nothing of it stays."""
+"""Ctrl-C ends a writing statement, in process and on a server, and none of its rows stays."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pyarrow as pa
 import quiver
 from both import in_both_ways
 
-# Writes nothing for hours.
+# Runs for hours before it writes anything.
 ENDLESS = "SELECT value AS a FROM generate_series(1, 1000000000000) AS g (value) WHERE value < 0"
 RUNNING = "SELECT count(*) FROM system.queries WHERE statement LIKE '%generate_series(1, 1000000000000)%' AND statement NOT LIKE '%LIKE%'"
 
@@ -23,7 +23,7 @@ class Interrupted:
         self.con.sql("CREATE OR REPLACE TABLE t (a BIGINT)")
 
     def interrupt(self, work):
-        """While it runs."""
+        """Interrupts `work` while it runs."""
 
         def send():
             while self.running() == 0:
@@ -94,7 +94,7 @@ class Interrupted:
             try:
                 self.con.write("w", pa.RecordBatchReader.from_batches(schema, batches()))
             except quiver.Error:
-                # In process it is the library in between that sees the signal, and says so in its own words.
+                # In process, the library in between sees the signal, and raises its own error.
                 time.sleep(1)
         self.assertNotIn("w", self.con.tables())
         self.assertEqual(self.rows("SELECT 1"), [(1,)])

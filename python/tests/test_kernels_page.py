@@ -1,4 +1,4 @@
-"""The examples of docs/kernels.md do what stands there."""
+"""The examples of docs/kernels.md give the results on the page."""
 
 import re
 import unittest
@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
 
 
 def pieces() -> list[tuple[int, str, str, list[str]]]:
-    """Statements of SQL with the lines of their results, and blocks of Python, with the lines where they begin."""
+    """SQL statements with the lines of their results, and blocks of Python, with their first lines."""
     found = []
     page = PAGE.read_text()
     for block in re.finditer(r"^```(sql|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):

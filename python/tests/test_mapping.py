@@ -1,4 +1,4 @@
-"""What is only read is the files of the store themselves: in process, and of a server on this machine that allows it."""
+"""Columns that are only read are buffers in the store's files: in process, and with a server on this machine that allows it."""
 
 import re
 import unittest
@@ -14,7 +14,7 @@ ROWS = 60_000
 
 
 class InSegments:
-    """With a table, and where the segments of its store lie, `self.segments`."""
+    """A test case with a table, and `self.segments`, the directory of the segments of its store."""
 
     def fill(self):
         text = [f"a text that is longer than a view holds: {n}" for n in range(ROWS)]
@@ -22,7 +22,7 @@ class InSegments:
         self.con.write("mapped", self.written, mode="replace")
 
     def assert_mapped(self, address: int, length: int):
-        """The bytes lie in a sealed segment of this store, mapped read-only."""
+        """Asserts that the bytes are in a sealed segment of this store, mapped read-only."""
         for line in Path("/proc/self/maps").read_text().splitlines():
             found = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+\s+(/.*\.arrow)$", line)
             if found and int(found[1], 16) <= address and address + length <= int(found[2], 16):

@@ -1,4 +1,4 @@
-"""Block matrices: arrays into tables and parts of them back."""
+"""Block matrices: writing arrays to tables, and reading parts of them."""
 
 import tempfile
 import tracemalloc
@@ -21,7 +21,7 @@ KEYS = [
 
 
 class LikeAnArray:
-    """Such as a data set of h5py: parts of it are read when they are asked for."""
+    """An array like a data set of h5py: its parts are read on demand."""
 
     def __init__(self, values):
         self.values, self.shape, self.dtype, self.most = values, values.shape, values.dtype, 0
@@ -39,7 +39,7 @@ class Matrices:
         self.con.write_matrix("a", self.values, block=(8, 16), mode="replace")
 
     def blocks_read(self, work):
-        """How many blocks came, of all statements of `work`."""
+        """The number of blocks that all statements of `work` return."""
         results, sql = [], self.con.sql
 
         def noted(*args):
@@ -132,7 +132,7 @@ class Matrices:
                 self.con.write_matrix("refused", self.values, block=block)
         with self.assertRaises(quiver.ProgrammingError) as raised:
             self.con.write_matrix("refused", numpy.array([[2**53 + 1]]))
-        # One sentence: no traceback of who pulls the rows.
+        # The message is one sentence, without the traceback of the library that pulls the rows.
         self.assertRegex(str(raised.exception), r"^9007199254740993 in row 0, column 0 is no number that a double has[^\n]*$")
         with self.assertRaisesRegex(quiver.ProgrammingError, "cannot have an empty name|the name of the table is empty"):
             self.con.write_matrix("", self.values)
@@ -317,7 +317,7 @@ class Views(InSegments, Connected, InProcess):
             (i, j) for batch in as_rows(numpy.zeros((16, 16)), 1) for i, j in zip(*(column.to_pylist() for column in batch.columns[:2]))
         ]
         self.assertEqual(sorted(places), [(i, j) for i in range(16) for j in range(16)])
-        # 16 segments of 16 blocks: a row or a column of blocks lies in four of them.
+        # 16 segments of 16 blocks: a row or a column of blocks is in four of them.
         for axis in (0, 1):
             touched = {place // 16 for place, at in enumerate(places) if at[axis] == 5}
             self.assertEqual(len(touched), 4)

@@ -1,4 +1,4 @@
-"""Rows that are not what they say, or have no form in SQL, are refused, and none of them is left out or taken for something else."""
+"""Rows that contradict their schema, or have no type in SQL, are refused, and never dropped or misinterpreted."""
 
 import pandas
 import polars
@@ -10,7 +10,7 @@ SAID = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 
 
 class Foreign:
-    """What is known by its capsule alone."""
+    """An object with a capsule and no other interface."""
 
     def __init__(self, rows):
         self.rows = rows

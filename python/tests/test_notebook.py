@@ -17,7 +17,7 @@ from traitlets.config import Config
 
 
 def setUpModule():
-    """A shell that writes no history into the home of who runs the tests."""
+    """A shell that does not write its history into the user's home directory."""
     directory = tempfile.TemporaryDirectory(prefix="quiver-test-")
     unittest.addModuleCleanup(directory.cleanup)
     unittest.enterModuleContext(mock.patch.dict(os.environ, IPYTHONDIR=directory.name))

@@ -1,4 +1,4 @@
-"""Long queries tell how far they are; short ones are asked nothing."""
+"""Long queries report progress; short ones cause no requests."""
 
 import threading
 import unittest

@@ -1,4 +1,4 @@
-"""Tables of a server in an engine of this process, and in DataFusion's own package."""
+"""Tables of a server in an engine of this process, and in the Python package `datafusion`."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ except ImportError:
 
 
 class Served(unittest.TestCase):
-    """By a user, and without TLS: the certificates of the other tests are their own authorities, which rustls takes for no server's."""
+    """With a user, and without TLS: the other tests use self-signed certificates, which rustls refuses for servers."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""What nobody reads is given back to the server: results that wait there, and leases."""
+"""Unread results and leases are released on the server."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ class Releasing(unittest.TestCase):
         return json.loads(answer.body.to_pybytes())[what]
 
     def check_left(self, what, number):
-        """It is released after the fact."""
+        """Waits, because the release happens in the background."""
         until = time.monotonic() + 20
         while self.left(what) != number and time.monotonic() < until:
             time.sleep(0.02)

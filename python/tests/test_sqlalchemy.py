@@ -38,7 +38,7 @@ class SqlAlchemy:
         self.assertNotIn("uniquely", sqlalchemy.inspect(self.engine).get_table_names())
 
     def test_pandas_says_that_a_schema_is_missing(self):
-        """It commits whatever has happened, and shows only what comes of that."""
+        """pandas commits in any case, and shows only the error of the commit."""
         with self.assertRaisesRegex(sqlalchemy.exc.ProgrammingError, 'schema "elsewhere" does not exist'):
             pandas.DataFrame({"n": [1]}).to_sql("frames", self.engine, schema="elsewhere", index=False)
 

@@ -1,4 +1,4 @@
-"""Plans of Substrait, as bytes and out of Ibis."""
+"""Substrait plans, as bytes and from Ibis."""
 
 import unittest
 
@@ -86,7 +86,7 @@ class Plans:
         self.assertCountEqual(self.con.run_substrait(expression).fetchall(), [("x", 6), ("y", 3), (None, 5)])
         ordered = t.filter(t.b.notnull()).order_by(ibis.desc("a")).limit(2)[["b", "a"]]
         self.assertEqual(self.con.run_substrait(ordered).fetchall(), [("x", 4), ("y", 3)])
-        # Joins of tables with a column of one name are not what ibis-substrait counts on: it picks others (substrait_plans/fixtures/README.md).
+        # ibis-substrait picks wrong columns in joins of tables with columns of the same name (substrait_plans/fixtures/README.md).
         renamed = t.filter(t.a > 3).select("a", twice=t.a * 2)
         self.assertCountEqual(self.con.run_substrait(renamed).fetchall(), [(4, 8), (5, 10)])
 
@@ -96,7 +96,7 @@ globals().update(in_both_ways(Plans))
 
 class WithoutIbis(unittest.TestCase):
     def test_what_is_missing_is_named(self):
-        """An expression of Ibis where `ibis-substrait` is not installed."""
+        """An expression of Ibis without `ibis-substrait`."""
         import sys
         from unittest import mock
 

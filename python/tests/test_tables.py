@@ -14,7 +14,7 @@ class Tables:
         super().setUp()
         if "ordered" not in self.con.tables():
             self.con.write("ordered", pa.table({"n": numpy.arange(ROWS), "t": [f"row {n}" for n in range(ROWS)]}))
-            # Rows of a log, behind those of segments.
+            # Rows of a log, after those of segments.
             self.con.executemany("INSERT INTO ordered VALUES (?, ?)", [(ROWS + n, "late") for n in range(3)])
             self.con.sql("DELETE FROM ordered WHERE n % 50000 = 7")
         self.expected = [n for n in range(ROWS + 3) if n % 50_000 != 7]

@@ -1,4 +1,4 @@
-"""Columns of tensors and vectors as pyarrow and numpy have them, and rows with such sent back."""
+"""Columns of tensors and vectors in pyarrow and numpy, and writing them back."""
 
 import unittest
 
@@ -71,7 +71,7 @@ class Tensors:
             self.con.write("l", pa.table({"i": range(3), "w": array}), mode="append")
 
     def stored(self, column, *values):
-        """What a column has when the values were given one by one, and all at once."""
+        """The contents of a column whose values were inserted one by one, and all at once."""
         self.con.sql(f"CREATE OR REPLACE TABLE p (i BIGINT, v {column})")
         for place, value in enumerate(values):
             self.con.sql("INSERT INTO p VALUES (?, ?)", [place, value])
@@ -121,7 +121,7 @@ class Tensors:
         for column in ("DOUBLE[]", "TENSOR(DOUBLE, 2, 3)"):
             self.assertEqual(self.stored(column, given), [[1, 3, 5, 2, 4, 6]], column)
         self.assertEqual(self.stored("DOUBLE[][]", given), [[[1, 3, 5], [2, 4, 6]]])
-        # Of 2×3×4, the last dimension first.
+        # A tensor of 2×3×4 with the last dimension first.
         given = tensor(range(24), 2, 3, 4, permutation=[2, 0, 1])
         expected = numpy.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)
         self.assertEqual(self.stored("DOUBLE[]", given), [expected.ravel().tolist()])

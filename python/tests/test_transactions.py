@@ -37,7 +37,7 @@ class Transactions:
         return [self.begin_in_sql, self.con.begin]
 
     def count(self):
-        """What everybody sees."""
+        """The number of rows that other sessions see."""
         return self.other.sql("SELECT count(*) FROM kept").fetchone()[0]
 
     def test_all_that_a_connection_writes_is_in_its_transaction(self):
@@ -163,7 +163,7 @@ globals().update(in_both_ways(Transactions))
 
 class OwnTransaction(Connected, Remote):
     def test_a_write_that_fails_takes_nothing_else_along(self):
-        """It has a transaction of its own, and other threads use the connection meanwhile."""
+        """The write has its own transaction, and other threads use the connection meanwhile."""
         self.con.sql("CREATE TABLE beside (a BIGINT)")
 
         def batches():

@@ -1,4 +1,4 @@
-"""Who may connect to a server, and as whom."""
+"""Logins to a server."""
 
 import quiver
 from both import Remote, command

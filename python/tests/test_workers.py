@@ -1,4 +1,4 @@
-"""The threads of calls and of rows are kept for the next ones, and are in nobody's way."""
+"""The pool of threads for calls and streams: it reuses threads, is bounded, and does not block the exit."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ class Workers(unittest.TestCase):
         self.addCleanup(self.con.close)
 
     def test_statements_after_each_other_share_threads(self):
-        # One for calls and one for rows, which may be on its way back yet when the next is wanted.
+        # One thread for calls and one for rows, which may not be back in the pool yet when the next one is needed.
         self.assertTrue(soon(lambda: len(kept()) == len(workers._idle)))
         before = kept()
         for number in range(100):
@@ -66,7 +66,7 @@ class Workers(unittest.TestCase):
         self.assertTrue(soon(lambda: len(kept()) <= workers.KEPT_MAX), len(kept()))
 
     def test_rows_whose_reader_went_without_a_word_are_cancelled(self):
-        # A Ctrl-C came while the collector called `stop`: the thread waited forever, and the query went on.
+        # A regression test: after a Ctrl-C while the collector called `stop`, the thread waited for ever, and the query went on.
         class Reader:
             pass
 
@@ -91,7 +91,7 @@ class Workers(unittest.TestCase):
         self.assertTrue(soon(lambda: workers._idle))
         child = os.fork()
         if child == 0:
-            # No connection: that of gRPC does not come along.
+            # It opens no connection, because gRPC does not survive a fork.
             done = threading.Event()
             workers.start(done.set)
             os._exit(0 if done.wait(20) else 1)

@@ -1,4 +1,4 @@
-"""Rows into tables, files into tables, transactions."""
+"""Writing rows and files to tables, and transactions."""
 
 import gzip
 from unittest import mock
@@ -62,7 +62,7 @@ class Writing:
         self.assertFalse(self.con.in_transaction)
 
     def test_a_row_that_no_message_takes_is_refused(self):
-        """In process there are no messages."""
+        """In process, there are no messages."""
         rows = pa.table({"t": ["short", "x" * 2000, "short"]})
         with mock.patch("quiver.remote.sending.PIECE_BYTES", 1000), mock.patch("quiver.remote.sending.MESSAGE_BYTES_MAX", 1500):
             if self.con.uri.startswith("quiver:"):
@@ -73,7 +73,7 @@ class Writing:
         self.assertNotIn("too_long", self.con.tables())
 
     def test_rows_are_sent_in_pieces(self):
-        """In process they are not sent."""
+        """In process, rows are not sent."""
         frame = polars.DataFrame({"n": range(50_000), "t": ["a text that is longer than a view"] * 50_000})
         with mock.patch("quiver.remote.sending.PIECE_BYTES", 100_000):
             self.assertEqual(self.con.write("in_pieces", frame, mode="replace"), 50_000)

@@ -1,4 +1,4 @@
-"""What people do wrong, and what they are told."""
+"""Errors of users, and their messages."""
 
 import datetime
 import os
@@ -271,7 +271,7 @@ class InterruptedReader(Connected, InProcess):
     def test_ctrl_c_is_seen_where_another_library_reads(self):
         threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
         with self.assertRaises(KeyboardInterrupt):
-            # The library in between raises an error of its own, and Python the signal's right after it.
+            # The library in between raises its own error, and Python raises KeyboardInterrupt right after it.
             with suppress(pa.ArrowInvalid):
                 pa.table(self.con.sql(ENDLESS))
             for _ in range(1_000_000):

@@ -1,4 +1,4 @@
-//! What the command line says about a server to work on, instead of a store.
+//! The options for working on a server instead of a store.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{Cli, Command, StoreArgs};
 
-/// Where the help lists it.
+/// The section of the help.
 const SERVER: &str = "Server";
 
 #[derive(Args, Clone)]
@@ -14,7 +14,7 @@ pub struct ConnectArgs {
     /// Work on a server instead of a store: grpc://[USER@]HOST[:PORT], or grpc+tls:// with TLS
     #[arg(long, value_name = "URI", global = true, help_heading = SERVER)]
     pub connect: Option<String>,
-    /// Who one is there. The password is asked for, unless QUIVER_PASSWORD or an option gives it
+    /// The user to log in as. The shell asks for the password, unless QUIVER_PASSWORD or an option gives it
     #[arg(long, value_name = "NAME", global = true, help_heading = SERVER)]
     pub user: Option<String>,
     /// Read the password from the first line of standard input
@@ -23,7 +23,7 @@ pub struct ConnectArgs {
     /// Read the password from the first line of a file that nobody else may read
     #[arg(long, value_name = "FILE", global = true, help_heading = SERVER)]
     pub password_file: Option<PathBuf>,
-    /// Read a bearer token, instead of a user and password, from such a file; QUIVER_TOKEN gives it too
+    /// Read a bearer token, instead of a user and password, from the first line of such a file; QUIVER_TOKEN gives it too
     #[arg(long, value_name = "FILE", global = true, help_heading = SERVER)]
     pub token_file: Option<PathBuf>,
     /// Certificates (PEM) that the server's must be signed by [default: those of the system]
@@ -40,9 +40,9 @@ pub struct ConnectArgs {
 /// Subcommands that work on the files of a store.
 const LOCAL: [&str; 6] = ["info", "check", "backup", "restore", "user", "serve"];
 
-/// The help of those does not list what they refuse.
+/// Their help does not list the options that they refuse.
 pub fn without_server(mut command: clap::Command) -> clap::Command {
-    // Before this the options that all have are in none of the subcommands.
+    // Before `build`, the subcommands do not contain the global options.
     command.build();
     LOCAL.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_server))
 }
@@ -55,7 +55,7 @@ fn hide_server(command: clap::Command) -> clap::Command {
 }
 
 impl ConnectArgs {
-    /// The options that only say how to connect, and whether they are given.
+    /// The options about a connection, and whether they are given.
     fn about_server(&self) -> [(&'static str, bool); 7] {
         [
             ("--user", self.user.is_some()),
@@ -68,11 +68,11 @@ impl ConnectArgs {
         ]
     }
 
-    /// What cannot stand together. Clap compares only what is given on one side of the subcommand.
+    /// An error about conflicting options. Clap only compares options on the same side of the subcommand.
     pub(super) fn conflict(&self, cli: &Cli) -> Option<String> {
         let first = |options: &[(&'static str, bool)]| options.iter().find(|(_, given)| *given).map(|(name, _)| *name);
         if self.connect.is_none() {
-            // `quiver user` reads passwords of its own by an option of the same name.
+            // `quiver user` has an option of the same name for the password of the user.
             let is_own = |name: &&str| matches!(cli.command, Some(Command::User(_))) && *name == "--password-stdin";
             return first(&self.about_server())
                 .filter(|name| !is_own(name))

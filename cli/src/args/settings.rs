@@ -5,11 +5,11 @@ use clap::{Arg, ArgMatches, Command};
 use flight_server::config::{Kind, SETTINGS, Setting};
 
 const SERVE: &str = "serve";
-/// The one flag that says the opposite of its setting.
+/// The only flag that is the opposite of its setting.
 const MAINTENANCE: &str = "maintenance";
 const NO_MAINTENANCE: &str = "no_maintenance";
 
-/// With the flags that are the server's alone.
+/// Adds the flags of the server.
 pub fn with_flags(command: Command) -> Command {
     let flags = SETTINGS.iter().filter(|setting| !setting.is_global).map(flag);
     command.mut_subcommand(SERVE, |serve| serve.args(flags))
@@ -17,7 +17,7 @@ pub fn with_flags(command: Command) -> Command {
 
 fn flag(setting: &'static Setting) -> Arg {
     let help = format!("{} [default: {}]", sentence(setting.help), setting.default());
-    // Once for each setting and process; clap keeps names for ever.
+    // Leaked once per setting and process, because clap needs static names.
     let long: &'static str = setting.flag().leak();
     let flag = Arg::new(setting.name).long(long).value_name(setting.kind().placeholder()).help(help);
     match setting.kind() {
@@ -31,7 +31,7 @@ fn sentence(help: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// What was said on the command line.
+/// The settings on the command line.
 pub fn settings_of_matches(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     let Some(matches) = matches.subcommand_matches(SERVE) else { return Vec::new() };
     let is_said = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);

@@ -1,4 +1,4 @@
-//! `quiver backup`: a consistent copy of a store, of which the next one takes only what is new.
+//! `quiver backup`: a consistent and incremental copy of a store.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::errors::{CliError, Result};
 use crate::interrupt::{Interrupts, Kind};
 use crate::{store, units};
 
-/// A process that writes to the store must show within this time that it has seen the request.
+/// The time within which the writing process must acknowledge the request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn run(runtime: &Handle, store: StoreArgs, args: BackupArgs, quiet: bool) -> Result<()> {
@@ -43,7 +43,7 @@ pub fn time(milliseconds: u64) -> String {
     time.map_or_else(|| milliseconds.to_string(), |time| time.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// Runs what reports bytes, with a bar on a terminal, until it is done or a signal stops it.
+/// Runs work that reports bytes, with a progress bar on a terminal, until it is done or a signal stops it.
 pub fn with_progress<T: Send + 'static>(
     runtime: &Handle,
     quiet: bool,
@@ -68,10 +68,10 @@ pub fn with_progress<T: Send + 'static>(
             biased;
             stop = interrupts.next() => {
                 stopped.store(true, Ordering::Relaxed);
-                // It takes away what is not finished; the process waits for that no longer than a user would.
+                // It removes its unfinished files. The process waits for that only as long as a user would.
                 match (&mut work).await {
                     Ok(Err(error)) if engine::backup::is_stopped(&error) => Err(CliError::Stopped(stop)),
-                    // Too late: it was done, or had failed by itself.
+                    // The signal came too late: the work was done, or had failed by itself.
                     Ok(done) => Ok(done),
                     Err(_) => Err(CliError::Stopped(stop)),
                 }

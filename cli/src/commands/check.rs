@@ -1,4 +1,4 @@
-//! `quiver check`: is everything in the store what was written?
+//! `quiver check`: verifies that the store is intact.
 
 use std::io::{self, IsTerminal, Write};
 

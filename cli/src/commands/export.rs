@@ -50,7 +50,7 @@ fn format(args: &ExportArgs, file: &str) -> Result<Format> {
     })
 }
 
-/// A name that SQL takes as it is stays so, and is found in any case; others are quoted.
+/// A name that is a plain SQL identifier stays unquoted and case-insensitive; other names are quoted.
 fn quote(table: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '"';
     match table.chars().all(is_plain) {

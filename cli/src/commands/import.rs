@@ -19,7 +19,7 @@ use crate::interrupt::{Interrupts, Kind};
 use crate::session::login;
 use crate::{store, table_name, units};
 
-/// Where a table goes whose name does not say.
+/// The schema of a table whose name has none.
 const DEFAULT_NAMESPACE: &str = "main";
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: ImportArgs, quiet: bool) -> Result<()> {
@@ -61,13 +61,13 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
     done
 }
 
-/// Where the tables are.
+/// The target of the import.
 enum ImportTarget {
     Store(Session),
     Server(RemoteSession),
 }
 
-/// One table of the command line.
+/// One table of the import.
 struct Load<'a> {
     args: &'a ImportArgs,
     namespace: &'a str,
@@ -78,7 +78,7 @@ struct Imported {
     rows: u64,
     rows_skipped: u64,
     size_bytes: u64,
-    /// Of the table; a server does not say.
+    /// The table's segments and size, which a server does not report.
     segments: Option<u64>,
     elapsed_ms: f64,
 }
@@ -90,7 +90,7 @@ impl From<ImportSummary> for Imported {
     }
 }
 
-/// Which paths go into which table. Without `--table` every path names its own.
+/// Assigns paths to tables. Without `--table`, every path names its own.
 fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
     if let Some(table) = &args.table {
         return Ok(vec![(table.clone(), args.paths.clone())]);

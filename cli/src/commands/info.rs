@@ -1,4 +1,4 @@
-//! `quiver info`: what a store holds.
+//! `quiver info`: an overview of a store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The subcommands. Each takes its arguments apart, calls the engine and says what came of it.
+//! The subcommands. Each checks its arguments, calls the engine and reports the outcome.
 
 pub mod backup;
 pub mod check;
@@ -15,7 +15,7 @@ pub mod user;
 use crate::args::Command;
 use crate::errors::{CliError, Result};
 
-/// Of the subcommands that work on the files of a store, with what does the same on a server.
+/// Refuses subcommands that work on the files of a store, and names an alternative on a server.
 pub fn refuse_remote(command: &Command) -> Result<()> {
     let (name, instead) = match command {
         Command::Export(_) | Command::Import(_) | Command::Plan(_) | Command::RunPlan(_) => return Ok(()),

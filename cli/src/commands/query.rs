@@ -1,4 +1,4 @@
-//! `quiver` itself: statements from `-c` and `-f`, from a pipe, or typed.
+//! `quiver` without a subcommand: statements from `-c` and `-f`, from a pipe, or typed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
@@ -47,7 +47,7 @@ fn run_source(console: &mut Console, source: Source) -> Result<Flow> {
     }
 }
 
-/// Opening a directory works, reading it does not: say so before anything runs.
+/// A directory can be opened but not read, so it is refused before anything runs.
 fn open(path: &str) -> io::Result<impl BufRead> {
     let file = File::open(path)?;
     match file.metadata()?.is_dir() {

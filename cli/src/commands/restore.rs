@@ -1,4 +1,4 @@
-//! `quiver restore`: a store out of a backup, or a look at whether it could be one.
+//! `quiver restore`: makes a store from a backup, or only verifies the backup.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `quiver run-plan`: a Substrait plan and its result.
+//! `quiver run-plan`: runs a Substrait plan.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,14 +11,14 @@ use crate::errors::{CliError, Result};
 use crate::output::Format;
 use crate::session;
 
-/// As JSON a plan takes several times of what it takes otherwise; what is longer than this is no plan.
+/// The limit for a file. JSON takes several times the bytes of a binary plan, and no plan is longer than this.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: RunPlanArgs, quiet: bool) -> Result<()> {
     if args.format == Some(Format::Parquet) && args.output.is_none() {
         return Err(CliError::usage("Parquet can only be written to a file", "add -o FILE"));
     }
-    // First: nothing is opened for what cannot be read.
+    // Read first, so that the store is not opened for an unreadable plan.
     let plan = substrait_plans::read(&content(&args.file)?).map_err(|error| CliError::message(format!("{}: {error}", args.file)))?;
     let mut settings = Settings::new(false);
     settings.format = args.format;

@@ -12,7 +12,7 @@ use crate::args::ServeArgs;
 use crate::errors::{CliError, Result, warn};
 use crate::store;
 
-/// What the server is set to; None where that was only to be printed.
+/// The configuration of the server; `None` if it was only printed.
 pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     let in_environment = || std::env::var_os(variable("config")).filter(|path| !path.is_empty()).map(Into::into);
     let given = SettingSource {
@@ -31,7 +31,7 @@ pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     Ok(Some(config))
 }
 
-/// What a flag says is wrong usage of the command line; what a file or a variable says is not.
+/// A wrong value of a flag is wrong usage of the command line; one of a file or a variable is not.
 fn refused(error: ConfigError) -> CliError {
     match &error {
         ConfigError::Value { place, .. } if place.starts_with("--") => CliError::usage(&error, "docs/server.md lists all settings"),
@@ -47,7 +47,7 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
         let text = format!("'{}' is no level of logging", config.log.level);
         return Err(CliError::with_hint(text, "use error, warn, info, debug or trace"));
     }
-    // Signals are heard from the beginning: one that comes while the store is opened is not lost.
+    // Install the handlers first, so that a signal while the store is opened is not lost.
     let mut signals = runtime.block_on(async { Signals::listen(config.server.tls.is_on()) }).map_err(CliError::message)?;
     let engine = store::open_with(&path, config.engine)?;
     allocator::purge_above(engine.memory_limit_bytes()).map_err(CliError::message)?;
@@ -72,7 +72,7 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
     Ok(())
 }
 
-/// At once, so that whoever waits for the address gets it through a pipe too.
+/// Flushes, so that a program that waits for the address gets it through a pipe too.
 fn say(quiet: bool, line: String) -> Result<()> {
     if quiet {
         return Ok(());
@@ -82,11 +82,11 @@ fn say(quiet: bool, line: String) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// SIGTERM, and SIGINT as Ctrl-C sends it, end a server; SIGHUP has it read its certificates again.
+/// SIGTERM and SIGINT (Ctrl-C) end a server; SIGHUP makes it reload its certificates.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// Left as it is where there are no certificates: it ends the program, or does nothing under nohup.
+    /// Not handled without certificates: then it ends the program, or does nothing under nohup.
     hangup: Option<Signal>,
 }
 
@@ -96,7 +96,7 @@ impl Signals {
         Ok(Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())?, hangup })
     }
 
-    /// Until the server is to leave.
+    /// Waits until the server must shut down.
     async fn leave(&mut self, certificates: Option<Certificates>, quiet: bool) {
         loop {
             tokio::select! {
@@ -104,7 +104,7 @@ impl Signals {
                 _ = self.interrupt.recv() => return,
                 () = heard(&mut self.hangup) => {}
             }
-            // An error is in the log, and the server goes on with those it has.
+            // An error is logged, and the server keeps its certificates.
             if certificates.as_ref().is_some_and(|certificates| certificates.reload().is_ok()) {
                 let _ = say(quiet, "the certificates were read again: new connections use them".to_string());
             }

@@ -1,5 +1,5 @@
-//! `quiver user`: who may log in to a server of the store, and tokens for programs. Each is a statement of SQL, which
-//! does the same through a server that runs.
+//! `quiver user`: the users of a store, and tokens for programs. Each action is an SQL statement, which
+//! also works through a running server.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::session::LocalSession;
 use crate::store;
 
 pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) -> Result<()> {
-    // Before the store is opened, which makes one where there is none.
+    // Checked before the store is opened, because opening creates a missing store.
     let password = match &action {
         UserAction::Add { name, password_stdin, .. } | UserAction::Password { name, password_stdin } => {
             new_password(name, *password_stdin)?
@@ -44,7 +44,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) 
     }
 }
 
-/// For writing, except to look at it. Another process that has it open can do all this itself.
+/// Opens for writing, except to list users. A process that has the store open can run these actions itself.
 fn open(store: &StoreArgs, action: &UserAction) -> Result<Engine> {
     let path = store::absolute(&store::named_store(store, "user")?)?;
     let read_only = store.read_only || matches!(action, UserAction::List);
@@ -55,7 +55,7 @@ fn open(store: &StoreArgs, action: &UserAction) -> Result<Engine> {
     })
 }
 
-/// What to do through a server that has the store open.
+/// The alternative through a server that has the store open.
 fn instead(action: &UserAction) -> &'static str {
     match action {
         UserAction::Add { .. } => "through a server that runs: CREATE USER name PASSWORD '…' [ADMIN]",
@@ -82,7 +82,7 @@ fn list(runtime: &Handle, engine: Engine) -> Result<()> {
     console.run_statement(sql, ScriptPosition { file: None, line: 1 })
 }
 
-/// From standard input, or asked for twice.
+/// Reads the password from standard input, or asks for it twice.
 fn new_password(name: &str, from_stdin: bool) -> Result<String> {
     if from_stdin {
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Where results go: the screen, or the file of `-o` and `\o`.
+//! The destination of results: the screen, or the file of `-o` and `\o`.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -16,23 +16,23 @@ pub enum Destination {
     File(OutputFile),
 }
 
-/// A file that takes the results of all statements, one after the other.
+/// A file for the results of all statements, one after the other.
 pub struct OutputFile {
     path: PathBuf,
-    /// Opened by the first result, so that a statement that fails leaves no empty file behind.
+    /// Opened by the first result, so that a failing statement leaves no empty file behind.
     file: Option<BufWriter<File>>,
-    /// Takes one result, and appears under its name when that is complete.
+    /// A file for one result, which appears under its name when the result is complete.
     is_single: bool,
     is_full: bool,
 }
 
 impl Destination {
-    /// For the results of any number of statements.
+    /// A destination for the results of any number of statements.
     pub fn file(path: &Path) -> Result<Self> {
         Self::open(path, false)
     }
 
-    /// For one result, all of it or none.
+    /// A destination for one result, which is written completely or not at all.
     pub fn single(path: &Path) -> Result<Self> {
         Self::open(path, true)
     }
@@ -50,7 +50,7 @@ impl OutputFile {
         settings.format.or_else(by_name).unwrap_or(Format::Table)
     }
 
-    /// Only plain text can be appended to: no Parquet, no Arrow, nothing compressed.
+    /// Only uncompressed text formats can be appended to.
     fn single_format(&self, settings: &Settings) -> Option<FileFormat> {
         let format = file_format(self.format(settings))?;
         let suffix = self.path.extension().unwrap_or_default().to_ascii_lowercase();
@@ -73,7 +73,7 @@ impl OutputFile {
         Ok(Box::new(ExportWriter::file(&self.path, format, schema)?))
     }
 
-    /// Where the bytes of a text format go.
+    /// The sink for the bytes of a text format.
     pub fn sink(&mut self, settings: &Settings) -> Result<Option<&mut BufWriter<File>>> {
         if self.single_format(settings).is_some() {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::history;
 
 impl Console {
     pub(super) fn edit_last(&mut self) -> Result<Flow> {
-        // An editor that nobody sees waits for ever.
+        // Without a terminal, an editor would wait for ever.
         if !io::stdin().is_terminal() || !self.settings.stdout_is_terminal {
             return Err(CliError::with_hint(
                 "\\e opens an editor, and there is no terminal for it",
@@ -32,7 +32,7 @@ fn edit(path: &Path, text: &str) -> io::Result<String> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    // Never through a file or link that someone else put there.
+    // Never write through a file or link that another user has put there.
     let _ = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     writeln!(file, "{text}{}", if text.is_empty() { "" } else { ";" })?;
@@ -44,7 +44,7 @@ fn edit(path: &Path, text: &str) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// `$EDITOR` may hold options, so a shell takes it apart.
+/// `$EDITOR` may contain options, so a shell parses it.
 pub fn editor() -> Command {
     let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     let editor = named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_string());

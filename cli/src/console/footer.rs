@@ -1,4 +1,4 @@
-//! The lines after a result: rows, time, and the bytes that this engine is about.
+//! The lines after a result: rows, time, and bytes that were read in place and returned.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::lexer::{self, Kind};
 use crate::units;
 
 pub struct Summary {
-    /// `CREATE TABLE`, `SET`: for statements that answer with nothing else.
+    /// `CREATE TABLE`, `SET`: for statements without a result.
     pub tag: String,
     pub has_rows: bool,
     pub is_write: bool,
@@ -30,7 +30,7 @@ impl Summary {
             writeln!(out, "{}", style.paint(self.line()))?;
         }
         if settings.timing {
-            // Read by programs: always milliseconds, always on a line of its own.
+            // Programs parse it: it is always in milliseconds and on a line of its own.
             writeln!(out, "Time: {:.3} ms", self.elapsed_ms)?;
         }
         Ok(())
@@ -53,7 +53,7 @@ impl Summary {
     }
 }
 
-/// The words a statement is called by.
+/// The name of a statement.
 pub fn tag(sql: &str) -> String {
     let words = |count: usize| {
         let tokens = lexer::tokens(sql);

@@ -1,4 +1,4 @@
-//! `\d` and friends: what is in the store.
+//! `\d` and related commands: the objects of the store.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Console {
         }
     }
 
-    /// The columns of a table, and what is known about it as a whole.
+    /// The columns of a table, and a summary of the table.
     pub(super) fn describe(&mut self, table: &str) -> Result<()> {
         let columns = self.columns_of(table)?;
         self.show(&columns)?;
@@ -45,7 +45,7 @@ impl Console {
         self.say(&lines.join("\n"))
     }
 
-    /// What DESCRIBE says of the columns, in the words that CREATE TABLE takes; defaults and keys where
+    /// The columns as DESCRIBE lists them, in the syntax of CREATE TABLE; defaults and keys if
     /// there are any.
     fn columns_of(&mut self, table: &str) -> Result<RecordBatch> {
         let sql = format!("DESCRIBE {table}");
@@ -54,7 +54,7 @@ impl Console {
         let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| CliError::message("it has no columns"))?;
         let described = concat_batches(&schema, &batches).map_err(CliError::message)?;
         let text = |column: &str, shown: fn(&str) -> String| -> Result<ArrayRef> {
-            // A server sends texts as views.
+            // A server sends texts as views, an embedded engine as plain strings.
             let values = described.column_by_name(column).map(|values| cast(values, &DataType::Utf8)).transpose();
             let values = values.map_err(CliError::message)?;
             let texts = values.iter().flat_map(|values| values.as_string::<i32>());
@@ -77,7 +77,7 @@ impl Console {
     fn list_tables(&mut self, wanted: impl Fn(&TableListing) -> bool, pattern: Option<&str>, what: &str) -> Result<()> {
         let session = self.session();
         let mut tables = self.ask(session.tables())?;
-        // Listed only when they are asked for.
+        // System tables are listed only on request.
         if pattern.is_some_and(|pattern| pattern.to_lowercase().starts_with("system.")) {
             tables.extend(self.ask(session.system_tables())?);
         }
@@ -144,11 +144,11 @@ fn sentence(listing: &TableListing) -> String {
     parts.join(", ")
 }
 
-/// psql's patterns: `*` stands for anything, `?` for one sign.
+/// Patterns as in psql: `*` matches anything, `?` one character.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // reachable[i]: the signs of the name so far can be matched by the first i of the pattern.
+    // reachable[i]: the first i characters of the pattern match the characters of the name so far.
     let mut reachable = vec![false; pattern.len() + 1];
     reachable[0] = true;
     let spread = |reachable: &mut Vec<bool>| {

@@ -11,7 +11,7 @@ use crate::errors::{CliError, Result, ScriptPosition};
 use crate::meta_command::{self, HELP, Meta};
 use crate::{history, sql_help};
 
-/// Files that include files: this deep it is a circle.
+/// The depth of included files that counts as a cycle.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
 impl Console {
@@ -67,7 +67,7 @@ impl Console {
             }
             _ => return Ok(()),
         };
-        // A program that reads our output did not ask for this.
+        // A program that reads the output does not expect this line.
         match self.settings.interactive && !self.settings.quiet {
             true => self.say(&confirmation),
             false => Ok(()),

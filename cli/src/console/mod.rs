@@ -1,4 +1,4 @@
-//! Runs statements and meta commands, and shows what they give. The shell, scripts and pipes all
+//! Runs statements and meta commands, and shows their results. The shell, scripts and pipes all
 //! end here.
 
 mod destination;
@@ -34,13 +34,13 @@ pub struct Console {
     pub destination: Destination,
     pub interrupts: Interrupts,
     last_statement: Option<String>,
-    /// A file may include itself.
+    /// The depth of included files, because a file may include itself.
     include_depth: usize,
     session: Arc<dyn Session>,
     runtime: Handle,
 }
 
-/// What to do after a statement or command.
+/// How to go on after a statement or command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Continue,
@@ -73,7 +73,7 @@ impl Console {
         &self.runtime
     }
 
-    /// An answer of the session; Ctrl-C stops the wait for it.
+    /// Waits for an answer of the session, which Ctrl-C interrupts.
     pub fn ask<T>(&mut self, question: impl Future<Output = std::result::Result<T, StatementError>>) -> Result<T> {
         if self.settings.interactive {
             self.interrupts.forget();
@@ -117,7 +117,7 @@ impl Console {
     }
 }
 
-/// A server that does not answer any more keeps nobody from leaving.
+/// The time limit for ending the session, so that an unresponsive server does not block the exit.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 impl Drop for Console {
@@ -127,7 +127,7 @@ impl Drop for Console {
     }
 }
 
-/// Where statements end, as the engine sees it. The `;` is not part of the statement.
+/// Splits statements with the engine's lexer. The `;` is not part of the statement.
 fn split(text: &str) -> Vec<StatementText> {
     let parts = engine::Session::split_statements(text).into_iter().map(|statement| {
         let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
@@ -137,7 +137,7 @@ fn split(text: &str) -> Vec<StatementText> {
     parts.collect()
 }
 
-/// Standard output with a buffer that is worth a system call.
+/// Standard output with a larger buffer, to save system calls.
 fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 << 10, std::io::stdout().lock())
 }

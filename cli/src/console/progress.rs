@@ -1,4 +1,4 @@
-//! The line that shows that a long query is alive. On stderr, on a terminal, after half a second.
+//! The progress line of a long query: on stderr, on a terminal, after half a second.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -24,18 +24,18 @@ pub struct Progress<'a> {
     started: Instant,
     ticks: Option<Interval>,
     bar: Option<ProgressBar>,
-    /// To where the statement runs: of one that is not planned yet, or runs on a server, its output here does not know how far it is.
+    /// The pending progress request. It is needed while a statement is planned, or runs on a server: then its output has no progress.
     question: Option<Question<'a>>,
-    asked: Option<Instant>,
-    told: Option<QueryReport>,
+    requested_at: Option<Instant>,
+    reported: Option<QueryReport>,
 }
 
 impl<'a> Progress<'a> {
     pub fn new(enabled: bool, session: &'a dyn Session) -> Self {
-        Progress { enabled, session, started: Instant::now(), ticks: None, bar: None, question: None, asked: None, told: None }
+        Progress { enabled, session, started: Instant::now(), ticks: None, bar: None, question: None, requested_at: None, reported: None }
     }
 
-    /// Waits for the moment to draw again; forever when nothing is ever drawn.
+    /// Waits for the next time to draw; for ever if progress is off.
     pub async fn tick(&mut self) {
         if !self.enabled {
             return std::future::pending().await;
@@ -47,15 +47,15 @@ impl<'a> Progress<'a> {
         });
         tokio::select! {
             biased;
-            told = answer(&mut self.question) => {
+            reported = answer(&mut self.question) => {
                 self.question = None;
-                self.told = told.or(self.told.take());
+                self.reported = reported.or(self.reported.take());
             }
             _ = ticks.tick() => {}
         }
     }
 
-    /// Shows that something is going on until `work` is done.
+    /// Shows activity until `work` is done.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         loop {
@@ -78,7 +78,7 @@ impl<'a> Progress<'a> {
         let mut message = format!("{:.1} s", elapsed.as_secs_f64());
         if let Some(report) = &report {
             message += &match report.bytes_touched {
-                // Where nobody says what was touched, what has come is known.
+                // If the touched bytes are unknown, show the received ones.
                 0 if report.rows_returned > 0 => {
                     format!(", received {}, {}", units::counted(report.rows_returned, "row"), Bytes(report.bytes_returned))
                 }
@@ -93,24 +93,24 @@ impl<'a> Progress<'a> {
         bar.tick();
     }
 
-    /// Nobody is asked about what is done soon, nor about what is not shown.
+    /// Sends no request for a short statement, or if progress is not shown.
     fn ask(&mut self) {
         let session = self.session;
-        if self.question.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
-            self.asked = Some(Instant::now());
+        if self.question.is_none() && self.requested_at.is_none_or(|requested_at| requested_at.elapsed() >= ASK_EVERY) {
+            self.requested_at = Some(Instant::now());
             self.question = Some(session.progress());
         }
     }
 
-    /// What is known here, and what else was told.
+    /// Merges the local report with the answer of the session.
     fn known(&self, report: Option<&QueryReport>) -> Option<QueryReport> {
-        let told = self.told.as_ref().filter(|told| told.rows_total > 0);
-        match (report, told) {
-            (Some(report), Some(told)) if report.rows_total == 0 => {
-                Some(QueryReport { rows_returned: report.rows_returned, bytes_returned: report.bytes_returned, ..told.clone() })
+        let reported = self.reported.as_ref().filter(|reported| reported.rows_total > 0);
+        match (report, reported) {
+            (Some(report), Some(reported)) if report.rows_total == 0 => {
+                Some(QueryReport { rows_returned: report.rows_returned, bytes_returned: report.bytes_returned, ..reported.clone() })
             }
             (Some(report), _) => Some(report.clone()),
-            (None, told) => told.cloned(),
+            (None, reported) => reported.cloned(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Drop for Progress<'_> {
     }
 }
 
-/// Of a question, once; never where none was asked.
+/// The answer to the pending request; never ready if there is none.
 async fn answer(question: &mut Option<Question<'_>>) -> Option<QueryReport> {
     match question {
         Some(question) => question.await,
@@ -135,7 +135,7 @@ async fn answer(question: &mut Option<Question<'_>>) -> Option<QueryReport> {
     }
 }
 
-/// How much of the tables has been read or skipped. Never all of it: sorting comes after reading.
+/// The share of the tables that was read or skipped. It never reaches 100 %, because sorting follows reading.
 fn share(report: &QueryReport) -> u64 {
     let done = u128::from(report.rows_scanned) * u128::from(STEPS);
     done.checked_div(u128::from(report.rows_total)).map_or(0, |share| share.min(990) as u64)

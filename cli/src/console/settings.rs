@@ -1,4 +1,4 @@
-//! What `\pset`, `\x`, `\timing` and the command line switch.
+//! The settings of `\pset`, `\x`, `\timing` and the command line.
 
 use std::io::{self, IsTerminal};
 
@@ -8,12 +8,12 @@ use crate::errors::{CliError, Result, colors_wanted};
 use crate::meta_command::parse_switch;
 use crate::output::{Format, Layout};
 
-/// Rows of a long result shown on a terminal.
+/// The number of rows of a long result that a terminal shows.
 const ROWS_MAX: usize = 40;
 
 #[derive(Clone)]
 pub struct Settings {
-    /// `None`: what fits where the result goes.
+    /// `None`: a format that suits the destination.
     pub format: Option<Format>,
     pub expanded: bool,
     pub timing: bool,
@@ -23,14 +23,14 @@ pub struct Settings {
     pub rows_max: usize,
     pub pager: bool,
     pub quiet: bool,
-    /// A person types the statements.
+    /// Whether a person types the statements.
     pub interactive: bool,
     pub stdout_is_terminal: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Footer {
-    /// On a terminal.
+    /// Whether the output is a terminal.
     Auto,
     On,
     Off,
@@ -71,7 +71,7 @@ impl Settings {
         })
     }
 
-    /// The layout for stdout. Only what a person looks at is coloured and cut.
+    /// The layout for stdout. Only output for people is coloured and truncated.
     pub fn layout_on_screen(&self) -> Layout {
         let terminal = self.stdout_is_terminal;
         let is_cut = terminal && self.format_on_screen() == Format::Box && self.rows_max > 0;

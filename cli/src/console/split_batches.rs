@@ -9,13 +9,13 @@ use arrow::array::RecordBatch;
 /// `LONG` by one of half as many.
 const SHORT: Duration = Duration::from_millis(4);
 const LONG: Duration = Duration::from_millis(16);
-/// Nobody knows how long the first rows take.
+/// The size of the first piece, because its time is unknown.
 const ROWS_FIRST: usize = 64;
 /// More than any batch has.
 const ROWS_MAX: usize = 1 << 20;
 
 pub struct Pieces {
-    /// None: batches as they are.
+    /// `None`: batches are not split.
     rows: Option<usize>,
     rest: Option<RecordBatch>,
 }
@@ -25,7 +25,7 @@ impl Pieces {
         Pieces { rows: in_pieces.then_some(ROWS_FIRST), rest: None }
     }
 
-    /// To be called when the pieces of the batch before are through.
+    /// Called when all pieces of the previous batch are written.
     pub fn begin(&mut self, batch: RecordBatch) {
         self.rest = Some(batch);
     }
@@ -40,7 +40,7 @@ impl Pieces {
         Some(batch.slice(0, rows))
     }
 
-    /// Writes a piece, and learns from the time.
+    /// Writes a piece, and adapts the size of the next one to the time.
     pub fn timed<T>(&mut self, write: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let written = write();
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn cheap_rows_soon_go_a_batch_at_a_time() {
+    fn cheap_rows_are_soon_written_by_whole_batches() {
         let rows = pieces(Pieces::new(true), |_| Duration::from_micros(50));
         assert_eq!(rows.iter().sum::<usize>(), 3 * 8192);
         assert!(rows.ends_with(&[8192, 8192]), "{rows:?}");
     }
 
     #[test]
-    fn expensive_rows_go_a_few_at_a_time() {
+    fn expensive_rows_are_written_a_few_at_a_time() {
         let took = |rows: usize| Duration::from_micros(200 * rows as u64);
         let rows = pieces(Pieces::new(true), took);
         assert_eq!(rows.iter().sum::<usize>(), 3 * 8192);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_shows_its_batches_gets_them_whole() {
+    fn a_writer_whose_output_shows_batches_gets_whole_ones() {
         let rows = pieces(Pieces::new(false), |_| LONG * 10);
         assert_eq!(rows, [8192; 3]);
     }

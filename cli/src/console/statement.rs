@@ -1,4 +1,4 @@
-//! One statement: started, watched, shown. The only place where the shell meets query results.
+//! Runs one statement, shows its progress and its result. Only this module of the shell reads results.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::output::pager::Pager;
 use crate::output::{self, ResultWriter};
 use crate::session::{self, Output, Session};
 
-/// What stopped a statement: where it ran, or the way out of the result.
+/// The cause of a failure: the session, or writing the result.
 enum Failure {
     Statement(StatementError),
     Output(CliError),
@@ -42,7 +42,7 @@ impl From<io::Error> for Failure {
 
 type Outcome<T> = std::result::Result<T, Failure>;
 
-/// A statement on its way to have a result.
+/// A statement that is being started.
 type Begun<'a> = session::Outcome<'a, Box<dyn Output>>;
 
 impl Console {
@@ -57,7 +57,7 @@ impl Console {
         })
     }
 
-    /// The same of a Substrait plan.
+    /// The same for a Substrait plan.
     pub fn run_plan(&mut self, plan: &[u8]) -> Result<()> {
         let session = self.session();
         let outcome = self.run(session.as_ref(), "", session.run_plan(plan));
@@ -67,7 +67,7 @@ impl Console {
         })
     }
 
-    /// `begun` in this session, shows the result of a statement.
+    /// Shows the result of a statement that `begun` starts in this session.
     fn run(&mut self, session: &dyn Session, sql: &str, begun: Begun<'_>) -> Outcome<()> {
         if self.settings.interactive {
             self.interrupts.forget();
@@ -96,7 +96,7 @@ impl Console {
     }
 }
 
-/// Gives `draw` the screen, through the pager where that is wanted.
+/// Runs `draw` with the screen, through the pager if it is on.
 fn on_screen(settings: &Settings, draw: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let mut screen = stdout();
     if !settings.pager || !settings.stdout_is_terminal {
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         let run = Run { settings, sql, query, progress, started };
         match run.query.kind() {
             StatementKind::Write => run.count().await,
-            // EXPLAIN, SHOW and the like may count as something else, but have rows to show.
+            // EXPLAIN, SHOW and others have another kind, but they return rows.
             StatementKind::Query => run.show(destination).await,
             _ if !run.query.schema().fields().is_empty() => run.show(destination).await,
             _ => run.count().await,
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
             pieces.begin(batch);
             while let Some(piece) = pieces.next() {
                 pieces.timed(|| writer.write(&piece, out))?;
-                // Here a signal is seen.
+                // This is where a signal is handled.
                 tokio::task::yield_now().await;
             }
         }
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Taken when the last batch has arrived; the time includes writing the earlier ones.
+    /// Measured when the last batch has arrived, so the time includes writing the earlier ones.
     fn summary(&mut self, rows: u64) -> Summary {
         self.progress.hide();
         Summary {
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A write answers with one row: how many rows it wrote.
+/// A write returns one row with the number of written rows.
 fn written_rows(batch: &RecordBatch) -> u64 {
     let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.values().iter().sum())

@@ -9,9 +9,9 @@ use super::window::RowWindow;
 use super::{Layout, ResultWriter};
 use crate::errors::Result;
 
-/// Rows drawn at a time when all are wanted: enough to find good widths, little to hold.
+/// Rows that are drawn at a time if all are shown: enough to find good widths, and few enough to buffer.
 const PIECE_ROWS: usize = 1_000;
-/// The same for wide ones: about ten milliseconds, which Ctrl-C waits for.
+/// The byte limit for wide rows: drawing them takes about ten milliseconds, for which Ctrl-C waits.
 const PIECE_BYTES: usize = 1 << 20;
 
 pub struct TableWriter {
@@ -21,9 +21,9 @@ pub struct TableWriter {
 }
 
 enum Keep {
-    /// Both ends of the result; drawn when it is complete.
+    /// Both ends of the result, which are drawn when it is complete.
     Ends(RowWindow),
-    /// Everything, drawn piece by piece. Holds what is not drawn yet, and its size in bytes.
+    /// The whole result, drawn in pieces. Holds the rows that are not drawn yet, and their size in bytes.
     All(Vec<Line>, usize),
 }
 

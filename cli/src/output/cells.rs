@@ -29,15 +29,15 @@ pub struct Cells<'a> {
 struct Column<'a> {
     values: ArrayFormatter<'a>,
     nulls: Option<NullBuffer>,
-    /// Where long lists are to be shown in short.
+    /// Shortens long lists, if set.
     lists: Option<Lists<'a>>,
 }
 
 impl<'a> Cells<'a> {
-    /// Every value whole.
+    /// Shows every value in full.
     pub fn new(batch: &'a RecordBatch) -> Result<Self> {
         let column = |array: &'a ArrayRef| -> std::result::Result<_, ArrowError> {
-            // Logical: a dictionary holds its NULLs in the values as well as in the keys.
+            // Logical NULLs: a dictionary may have NULLs in its values as well as in its keys.
             Ok(Column { values: ArrayFormatter::try_new(array.as_ref(), &OPTIONS)?, nulls: array.logical_nulls(), lists: None })
         };
         let columns = batch.columns().iter().map(column);
@@ -45,7 +45,7 @@ impl<'a> Cells<'a> {
         Ok(Cells { columns })
     }
 
-    /// Of long lists, such as the blocks of a matrix, the first values.
+    /// Shows only the first values of long lists, such as the blocks of a matrix.
     pub fn shortened(batch: &'a RecordBatch) -> Result<Self> {
         let mut cells = Cells::new(batch)?;
         let arrays = batch.columns().iter().zip(batch.schema_ref().fields());
@@ -65,13 +65,13 @@ impl<'a> Cells<'a> {
         if column.lists.as_ref().is_some_and(|lists| lists.shorten(row, text)) {
             return true;
         }
-        // Values that cannot be shown (a date in the year 300,000) become a text that says so.
+        // A value that cannot be formatted (a date in the year 300,000) becomes an error text.
         let _ = write!(text, "{}", column.values.value(row));
         true
     }
 }
 
-/// Numbers stand to the right.
+/// Numbers are right-aligned.
 pub fn is_number(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_number(values),

@@ -1,4 +1,4 @@
-//! CSV, JSON, Arrow and Parquet: written by the engine, the same to a pipe as to a file.
+//! CSV, JSON, Arrow and Parquet: the engine writes them, identically to a pipe and to a file.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,21 +14,21 @@ use crate::errors::{CliError, Result};
 pub struct ExportWriter {
     /// `None` once the result is complete.
     exporter: Option<Exporter>,
-    /// What the exporter wrote and `out` did not get yet; stays empty for a file.
+    /// Bytes of the exporter that were not written to `out` yet; always empty for a file.
     passing: SharedBuffer,
     is_file: bool,
     format: FileFormat,
 }
 
 impl ExportWriter {
-    /// For a result that shares its way out with others.
+    /// A writer for a result that shares its destination with others.
     pub fn stream(format: FileFormat, schema: &SchemaRef) -> Result<Self> {
         let passing = SharedBuffer::default();
         let exporter = export::export_to(Box::new(passing.clone()), format, schema);
         Ok(ExportWriter { exporter: Some(exporter.map_err(refused)?), passing, is_file: false, format })
     }
 
-    /// For a file of one result, which appears when it is complete.
+    /// A writer for a file with one result, which appears when it is complete.
     pub fn file(path: &Path, format: FileFormat, schema: &SchemaRef) -> Result<Self> {
         let exporter = export::open_export(path, Some(format), schema).map_err(refused)?;
         Ok(ExportWriter { exporter: Some(exporter), passing: SharedBuffer::default(), is_file: true, format })
@@ -55,14 +55,14 @@ impl ResultWriter for ExportWriter {
         self.is_file
     }
 
-    /// Every piece would be a batch in the file.
+    /// False for formats in which every piece would become a batch of the file.
     fn takes_pieces(&self) -> bool {
         self.format != FileFormat::Arrow
     }
 }
 
 /// The exporter owns its sink and reports its errors as text. So it gets a sink that cannot fail,
-/// and a closed pipe is still known as one.
+/// and a closed pipe is still recognized.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -84,7 +84,7 @@ impl Write for SharedBuffer {
     }
 }
 
-/// The engine's name of a format that it writes.
+/// The engine's name of an export format.
 pub fn file_format(format: Format) -> Option<FileFormat> {
     match format {
         Format::Parquet => Some(FileFormat::Parquet),

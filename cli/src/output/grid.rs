@@ -1,4 +1,4 @@
-//! Lines around cells: the part that is left to comfy-table.
+//! Draws cells and lines with comfy-table.
 
 use std::io::Write;
 
@@ -39,7 +39,7 @@ pub const LINES: GridStyle = GridStyle {
     shows_types: true,
 };
 
-/// comfy-table counts widths in 16 bits, and no screen shows more of one value. `\x` does.
+/// comfy-table counts widths in 16 bits, and no screen shows more of a value. `\x` shows all of it.
 const CELL_CHARS_MAX: usize = 10_000;
 
 /// One row of a table, before it is drawn.
@@ -101,7 +101,7 @@ impl Grid {
         Ok(rows)
     }
 
-    /// A row that stands for rows left out.
+    /// A row that stands for omitted rows.
     pub fn gap(&self) -> Line {
         let dots = |alignment: &CellAlignment| Cell::new("·").set_alignment(*alignment);
         Line { cells: self.alignments.iter().map(dots).collect(), size_bytes: 0 }

@@ -1,4 +1,4 @@
-//! A Markdown table, as GitHub reads it. Written row by row, so its columns are not padded.
+//! A Markdown table for GitHub. It is written row by row, so its columns are not padded.
 
 use std::io::Write;
 

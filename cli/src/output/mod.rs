@@ -1,4 +1,4 @@
-//! How results look: one writer per format, all fed batch by batch.
+//! The formats of results: one writer per format. Each takes the result batch by batch.
 
 mod boxed;
 mod cells;
@@ -41,7 +41,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format a file name asks for.
+    /// The format for the suffix of a file name.
     pub fn of_file(path: &Path) -> Option<Format> {
         if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")) {
             return Some(Format::Markdown);
@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// What the formats for people may vary.
+/// The options of the formats for people.
 #[derive(Clone)]
 pub struct Layout {
     pub null: String,
@@ -75,13 +75,13 @@ pub struct Layout {
 /// Takes the batches of one result. Bytes go to `out`, which the caller owns and flushes.
 pub trait ResultWriter {
     fn write(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()>;
-    /// Ends the result and says how many rows were left out of sight.
+    /// Ends the result and returns the number of rows that were not shown.
     fn finish(&mut self, out: &mut dyn Write) -> Result<u64>;
-    /// True when nothing is written before `finish`, so that a progress line does no harm.
+    /// Whether nothing is written before `finish`, so that a progress line does no harm.
     fn holds_back(&self) -> bool {
         false
     }
-    /// Whether a batch may come in pieces without anybody seeing that in the result.
+    /// Whether a batch may be split without a visible effect on the result.
     fn takes_pieces(&self) -> bool {
         true
     }

@@ -1,26 +1,26 @@
-//! Results that do not fit on the screen go through `$PAGER`, or `less`.
+//! Shows results that do not fit on the screen in `$PAGER`, or in `less`.
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
 use terminal_size::{Height, Width, terminal_size};
 
-/// Colours pass, long lines scroll sideways, the text stays on the screen afterwards. Without
-/// `F`: only what does not fit gets here, and with it some versions quit on wide tables.
+/// Keeps colours, scrolls long lines sideways, and leaves the text on the screen. Not
+/// `F`: only texts that do not fit get here, and with it some versions quit on wide tables.
 const LESS_OPTIONS: &str = "SRX";
 
-/// Holds back one screenful; what comes after it starts the pager.
+/// Buffers one screenful. More text starts the pager.
 pub struct Pager<'a> {
     screen: &'a mut dyn Write,
     state: PagerState,
-    /// Columns and rows of the screen.
+    /// The columns and rows of the screen.
     size: (usize, usize),
 }
 
 enum PagerState {
     Holding(Vec<u8>),
     Paging(Child),
-    /// There is no pager on this machine.
+    /// No pager is installed.
     Direct,
 }
 
@@ -31,26 +31,26 @@ impl<'a> Pager<'a> {
         Pager { screen, state: PagerState::Holding(Vec::new()), size }
     }
 
-    /// Writes what is held back, or waits until the user leaves the pager.
+    /// Writes the buffered text, or waits until the user leaves the pager.
     pub fn close(self) -> io::Result<()> {
-        if let PagerState::Holding(held) = &self.state {
-            self.screen.write_all(held)?;
+        if let PagerState::Holding(buffered) = &self.state {
+            self.screen.write_all(buffered)?;
         }
         self.screen.flush()
         // Dropping waits for the pager.
     }
 
-    /// Starts the pager, or does without, and gives it what was held back.
-    fn overflow(&mut self, held: &[u8]) -> io::Result<()> {
+    /// Starts the pager, or writes to the screen if there is none, and passes on the buffered text.
+    fn overflow(&mut self, buffered: &[u8]) -> io::Result<()> {
         let started = command().and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
         self.state = started.map_or(PagerState::Direct, PagerState::Paging);
-        self.write_all(held)
+        self.write_all(buffered)
     }
 }
 
-/// Two lines of the screen are left to the prompt.
-fn fits(held: &[u8], (width, height): (usize, usize)) -> bool {
-    let text = String::from_utf8_lossy(held);
+/// Two lines of the screen are reserved for the prompt.
+fn fits(buffered: &[u8], (width, height): (usize, usize)) -> bool {
+    let text = String::from_utf8_lossy(buffered);
     let is_short = text.lines().count() + 2 <= height;
     is_short && text.lines().all(|line| visible_chars(line) <= width)
 }
@@ -64,11 +64,11 @@ impl Write for Pager<'_> {
                     stdin.write_all(bytes)?;
                 }
             }
-            PagerState::Holding(held) => {
-                held.extend_from_slice(bytes);
-                if bytes.contains(&b'\n') && !fits(held, self.size) {
-                    let held = std::mem::take(held);
-                    self.overflow(&held)?;
+            PagerState::Holding(buffered) => {
+                buffered.extend_from_slice(bytes);
+                if bytes.contains(&b'\n') && !fits(buffered, self.size) {
+                    let buffered = std::mem::take(buffered);
+                    self.overflow(&buffered)?;
                 }
             }
         }
@@ -80,7 +80,7 @@ impl Write for Pager<'_> {
     }
 }
 
-/// Ends the pager's input and waits for the user to leave it, also when the query failed.
+/// Ends the pager's input and waits for the user to leave it, even if the query failed.
 impl Drop for Pager<'_> {
     fn drop(&mut self) {
         if let PagerState::Paging(child) = &mut self.state {
@@ -110,7 +110,7 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// Colour codes take no place.
+/// Colour codes have no width.
 fn visible_chars(line: &str) -> usize {
     let mut in_code = false;
     let visible = line.chars().filter(|sign| {

@@ -10,7 +10,7 @@ use crate::errors::Result;
 
 pub struct PlanWriter;
 
-/// Whether a result is what EXPLAIN answers with.
+/// Whether a result has the columns of EXPLAIN.
 pub fn is_plan(schema: &SchemaRef) -> bool {
     let names = schema.fields().iter().map(|field| field.name().as_str());
     names.eq(["plan_type", "plan"])

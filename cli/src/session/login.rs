@@ -1,4 +1,4 @@
-//! Where the server is and who one is there: what `--connect` and its options, the environment and, at last, a prompt say.
+//! The address of the server and the login: from `--connect` and its options, the environment and, finally, a prompt.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -13,10 +13,10 @@ use crate::errors::{CliError, Result};
 const PASSWORD_VARIABLE: &str = "QUIVER_PASSWORD";
 const TOKEN_VARIABLE: &str = "QUIVER_TOKEN";
 
-/// A password or token is a line; what is longer is another file.
+/// A password or token is one line; a longer file is something else.
 const SECRET_BYTES_MAX: u64 = 64 << 10;
 
-/// None without `--connect`. That no option of a store stands beside it was checked with the command line.
+/// `None` without `--connect`. Conflicts with options of a store were checked with the command line.
 pub fn options(args: &ConnectArgs) -> Result<Option<ConnectOptions>> {
     let Some(uri) = &args.connect else { return Ok(None) };
     let address: Address = uri.parse().map_err(|error| CliError::message(format!("--connect: {error}")))?;
@@ -61,7 +61,7 @@ fn password(args: &ConnectArgs, user: &str, address: &Address) -> Result<String>
     })
 }
 
-/// The first line of a file that nobody else may read.
+/// The first line of a file, which no other user may read.
 fn secret_file(path: &Path) -> Result<String> {
     let failed = |error| CliError::file(path.display(), error);
     let file = File::open(path).map_err(failed)?;

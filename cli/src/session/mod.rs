@@ -1,7 +1,7 @@
-//! Where statements run: in this process, or on a server. Everything above this room is the same for both.
+//! Sessions for statements: in this process, or on a server. Code above this module is the same for both.
 //!
 //! - [`local`] — the engine of this process; [`remote`] — a server, over the network
-//! - [`login`] — where the server is and who one is there, as the command line and the environment say it
+//! - [`login`] — the address of the server and the login, from the command line and the environment
 
 mod local;
 pub mod login;
@@ -22,17 +22,17 @@ pub use remote::RemoteSession;
 
 pub type Outcome<'a, T> = BoxFuture<'a, std::result::Result<T, StatementError>>;
 
-/// Settings, a transaction, and the statements that run in them one after the other.
+/// A session: settings, a transaction, and statements that run in it one after the other.
 pub trait Session: Send + Sync {
-    /// Begins one statement; a query runs while its output is polled. Dropping the future or the output cancels it.
+    /// Starts one statement; a query runs while its output is polled. Dropping the future or the output cancels it.
     fn execute<'a>(&'a self, sql: &'a str) -> Outcome<'a, Box<dyn Output>>;
 
-    /// The same of a Substrait plan.
+    /// The same for a Substrait plan.
     fn run_plan<'a>(&'a self, plan: &'a [u8]) -> Outcome<'a, Box<dyn Output>>;
-    /// The Substrait plan of a query, which does not run.
+    /// The Substrait plan of a query, without running it.
     fn plan_of<'a>(&'a self, sql: &'a str) -> Outcome<'a, Vec<u8>>;
 
-    /// How far the statement is that runs in it, for who waits for its result; None where that is not known.
+    /// The progress of the running statement, while its result is awaited; `None` if it is unknown.
     fn progress(&self) -> BoxFuture<'_, Option<QueryReport>>;
 
     /// Tables and views, by schema and name.
@@ -40,29 +40,29 @@ pub trait Session: Send + Sync {
     fn system_tables(&self) -> Outcome<'_, Vec<TableListing>>;
     fn schema_names(&self) -> Outcome<'_, Vec<String>>;
     fn function_names(&self) -> Outcome<'_, Vec<String>>;
-    /// Of a table as [`table_name`] calls it.
+    /// The columns of a table with a name by [`table_name`].
     fn column_names<'a>(&'a self, table: &'a str) -> Outcome<'a, Vec<String>>;
 
-    /// Where one is, in the line that a shell begins with.
+    /// The store or the server, for the first line of a shell.
     fn title(&self) -> Outcome<'_, String>;
-    /// The same at more length: what it is called, and what it is.
+    /// The same with more details, as names and values.
     fn facts(&self) -> Outcome<'_, Vec<(&'static str, String)>>;
 
-    /// Whether a question can be asked in passing, as completion does: no connection has to be made for it.
+    /// Whether a query such as one for completion is possible without connecting first.
     fn is_at_hand(&self) -> bool;
-    /// Gives back what the other end keeps for this session.
+    /// Ends the session, so that the server releases its state.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// The result of a statement on its way.
+/// The streaming result of a statement.
 pub trait Output: Stream<Item = std::result::Result<RecordBatch, StatementError>> + Send + Unpin {
     fn schema(&self) -> SchemaRef;
     fn kind(&self) -> StatementKind;
-    /// As of now; complete once the stream has ended.
+    /// The current report. It is final once the stream has ended.
     fn report(&self) -> QueryReport;
 }
 
-/// The session that the command line asks for.
+/// Opens the session that the command line selects.
 pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
@@ -70,7 +70,7 @@ pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Resul
     }
 }
 
-/// The same for a subcommand that only reads, and has no use for a temporary store.
+/// The same for a subcommand that only reads, and does not work on a temporary store.
 pub fn open_to_read(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs, command: &str) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
@@ -78,7 +78,7 @@ pub fn open_to_read(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs, 
     }
 }
 
-/// A table as one types it: without the schema where that is `main`.
+/// The name of a table as users type it: without the schema `main`.
 pub fn table_name(listing: &TableListing) -> String {
     match listing.schema.as_str() {
         "main" => listing.name.clone(),

@@ -21,7 +21,7 @@ impl RemoteSession {
         connected.map(RemoteSession).map_err(|error| StatementError::from(error).into())
     }
 
-    /// With the statement that somebody has said, not with what is asked in passing.
+    /// For an error of the user's statement, not of an internal query.
     fn tell(&self) {
         if let Some(notice) = self.0.take_notice() {
             warn(notice);
@@ -115,7 +115,7 @@ fn plain<T>(result: std::result::Result<T, RemoteError>) -> std::result::Result<
     result.map_err(StatementError::from)
 }
 
-/// Whoever names a file may mean one of this machine.
+/// A statement that names a file may mean one of the client's machine.
 fn explained(error: RemoteError, sql: &str) -> StatementError {
     let mut error = StatementError::from(error);
     if error.hint.is_none() && names_files(sql) {

@@ -1,6 +1,6 @@
 //! The completion menu: keywords, tables, columns, functions; meta commands after a `\`.
 //!
-//! Tables are asked for at every Tab, so that a table is offered right after its CREATE.
+//! Each Tab queries the tables, so that a table is offered right after its CREATE.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::lexer::{self, Kind};
 use crate::meta_command;
 use crate::session::{Outcome, Session, table_name};
 
-/// A longer menu helps nobody; typing one more letter does.
+/// A longer menu is useless; one more letter shortens it.
 const SUGGESTIONS_MAX: usize = 60;
 
-/// Whoever types waits for nothing longer than this.
+/// The user waits no longer than this.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 pub struct SqlCompleter {
@@ -32,7 +32,7 @@ impl SqlCompleter {
         completer
     }
 
-    /// Nothing is offered where the session does not answer, or not soon.
+    /// Empty if the session does not answer soon.
     fn ask<'a, T>(&'a self, question: impl FnOnce(&'a dyn Session) -> Outcome<'a, Vec<T>>) -> Vec<T> {
         if !self.session.is_at_hand() {
             return Vec::new();
@@ -127,14 +127,14 @@ fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
     menu(found, span)
 }
 
-/// Where the name that ends at the cursor starts; a dotted name is one.
+/// The start of the name that ends at the cursor. A dotted name counts as one.
 fn word_start(before: &str) -> usize {
     before
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
         .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
 }
 
-/// After these words only a table makes sense.
+/// After these words only a table is possible.
 fn wants_table(line: &str, word: &str) -> bool {
     let before = line.trim_end().strip_suffix(word).unwrap_or(line);
     let last = lexer::tokens(before)
@@ -144,7 +144,7 @@ fn wants_table(line: &str, word: &str) -> bool {
     matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE"))
 }
 
-/// The tables the statement names, in any place.
+/// The tables that the statement names anywhere.
 fn mentioned<'a>(line: &str, tables: &'a [String]) -> Vec<&'a str> {
     let tokens = lexer::tokens(line);
     let words: Vec<&str> = tokens
@@ -180,7 +180,7 @@ fn starts_with(name: &str, word: &str) -> bool {
     name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
-/// Keywords come in the case the user types.
+/// Keywords follow the case of what the user types.
 fn in_case_of(word: &str, keyword: &str) -> String {
     if word.chars().any(|c| c.is_ascii_lowercase()) { keyword.to_ascii_lowercase() } else { keyword.to_string() }
 }

@@ -31,7 +31,7 @@ pub fn new(console: &Console) -> Result<Reedline> {
         .use_bracketed_paste(true)
         .with_break_signal(console.interrupts.editor_break())
         .with_buffer_editor(crate::console::editor(), history::scratch_file())
-        // As in bash: a line that starts with a blank is not remembered.
+        // As in bash, a line that starts with a blank is not added to the history.
         .with_history_exclusion_prefix(Some(" ".to_string()));
     Ok(match history() {
         Some(history) => editor.with_history(Box::new(history)),
@@ -39,7 +39,7 @@ pub fn new(console: &Console) -> Result<Reedline> {
     })
 }
 
-/// A history that cannot be kept is no reason not to work.
+/// The shell works even if it cannot save the history.
 fn history() -> Option<FileBackedHistory> {
     let path = history::path()?;
     match FileBackedHistory::with_file(HISTORY_ENTRIES_MAX, path.clone()) {

@@ -1,4 +1,4 @@
-//! The words the highlighter colours and the completer offers. Sorted: looked up by bisection.
+//! The words that the highlighter colours and the completer offers. They are sorted for binary search.
 
 pub const KEYWORDS: &[&str] = &[
     "ALL",
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_sorted_so_that_bisection_finds_every_word() {
+    fn the_list_is_sorted_for_binary_search() {
         assert!(KEYWORDS.is_sorted());
         assert!(is_keyword("select") && is_keyword("Zone") && !is_keyword("flights"));
     }

@@ -1,4 +1,4 @@
-//! The interactive shell: reads lines, hands them to the console, shows errors and goes on.
+//! The interactive shell: reads lines, passes them to the console, shows errors and goes on.
 
 mod completer;
 mod editor;
@@ -14,7 +14,7 @@ use crate::errors::{CliError, Result, warn};
 use crate::interrupt::StopRequest;
 use prompt::QuiverPrompt;
 
-/// Runs until the user leaves. Errors of statements are shown here and end nothing.
+/// Runs until the user leaves. It shows errors of statements and goes on.
 pub fn run(console: &mut Console) -> Result<()> {
     if !console.settings.quiet {
         let banner = banner(console)?;
@@ -54,7 +54,7 @@ fn run_line(console: &mut Console, text: &str) -> Result<Flow> {
     }
 }
 
-/// Words that newcomers type, and that are no SQL.
+/// Words that newcomers type, and that are not SQL.
 fn plain_word_command(text: &str) -> Option<&'static str> {
     match text.trim_end_matches(';').trim_end().to_ascii_lowercase().as_str() {
         "exit" | "quit" => Some("\\q"),

@@ -1,4 +1,4 @@
-//! What stands before the line being typed.
+//! The prompt.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Decides whether Enter runs what was typed or starts the next line.
+//! Decides whether Enter runs the text or starts another line.
 
 use engine::Session;
 use reedline::{ValidationResult, Validator};

@@ -1,4 +1,4 @@
-//! What the user is told when something is wrong.
+//! Error messages for the user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! How results look.
+//! The formats of results.
 
 use std::fs;
 
@@ -134,7 +134,7 @@ fn a_plan_is_shown_as_text_and_not_in_cells() {
     assert!(out.contains("plan:\n  ") && !out.contains('│'), "{out}");
 }
 
-/// A value of 512×512 numbers is no cell; those who ask for the values get all of them.
+/// A value of 512×512 numbers does not fit into a cell; other formats show all of it.
 #[test]
 fn a_table_shows_the_beginning_of_a_long_list_and_other_formats_all_of_it() {
     let block =

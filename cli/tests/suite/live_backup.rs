@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::quiver::{Place, command};
 
-/// Longer than anything here takes, also on a busy machine.
+/// A timeout that is longer than anything here, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A shell in a process of its own that has the store open.
+/// A shell in another process that has the store open.
 struct Shell {
     process: Child,
     keys: Option<ChildStdin>,
@@ -39,7 +39,7 @@ impl Shell {
         self.lines.next().unwrap().unwrap()
     }
 
-    /// As a user leaves.
+    /// Leaves as a user does.
     fn close(mut self) {
         drop(self.keys.take());
         assert!(self.process.wait().unwrap().success());
@@ -64,7 +64,7 @@ fn begin_backup(place: &Place, to: &str) -> Child {
     asker.current_dir(place.path("")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// A backup into it waits: nobody reads the pipe in the place of a file that it makes.
+/// A backup into it blocks, because a pipe without a reader stands in place of one of its files.
 fn stuck(place: &Place) -> PathBuf {
     let pipe = place.path("backup/quiver-backup.new");
     fs::create_dir(place.path("backup")).unwrap();
@@ -72,9 +72,9 @@ fn stuck(place: &Place) -> PathBuf {
     pipe
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
+    while !condition() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -90,7 +90,7 @@ fn query(place: &Place, store: &str, sql: &str) -> String {
     place.run(&["--store", store, "--format", "csv", "-c", sql]).ok()
 }
 
-/// Restores and checks a backup; how many of the numbers from 0 its two tables have, which must be the same.
+/// Restores and checks a backup. Returns how many of the numbers from 0 its two tables have, which must be the same for both.
 fn numbers_in(place: &Place, backup: &str, store: &str) -> u64 {
     place.run(&["restore", "--from", backup, "--store", store]).ok();
     let said = place.run(&["check", "--store", store]).ok();
@@ -104,7 +104,7 @@ fn numbers_in(place: &Place, backup: &str, store: &str) -> u64 {
 }
 
 #[test]
-fn a_store_that_another_process_writes_to_all_the_time_is_backed_up_and_the_next_backup_takes_what_is_new() {
+fn a_store_under_constant_writes_is_backed_up_and_the_next_backup_is_incremental() {
     let place = with_table();
     let mut shell = Shell::open(&place, &[]);
     shell.run("create table a (n bigint); create table b (n bigint);");
@@ -115,7 +115,7 @@ fn a_store_that_another_process_writes_to_all_the_time_is_backed_up_and_the_next
             let mut number = 0;
             while !is_stopped.load(Ordering::Relaxed) {
                 let sql = format!("begin; insert into a values ({number}); insert into b values ({number}); commit;");
-                // Long lines, so that few of them wait in the pipe in the end.
+                // The lines are long, so that the pipe buffers only few of them.
                 writeln!(keys, "{sql:2000}").unwrap();
                 number += 1;
             }
@@ -141,7 +141,7 @@ fn a_store_that_another_process_writes_to_all_the_time_is_backed_up_and_the_next
 }
 
 #[test]
-fn a_process_that_is_told_to_do_nothing_by_itself_makes_the_backup_it_is_asked_for() {
+fn a_process_without_maintenance_still_makes_requested_backups() {
     let place = with_table();
     let shell = Shell::open(&place, &["--no-maintenance"]);
     assert_eq!(place.quiver(&["-q", "backup", "--copy", "--to", "it's a backup"]).ok(), "");
@@ -161,7 +161,7 @@ fn a_process_that_is_killed_while_it_makes_a_backup_is_named_or_the_backup_made_
     let asker = begin_backup(&place, "backup");
     are_taken(&place, 1);
     std::thread::sleep(Duration::from_millis(300));
-    // The one that waits for it goes on waiting.
+    // The client that waits for it goes on waiting.
     fs::remove_file(pipe).unwrap();
     let holder = shell.process.id();
     drop(shell);
@@ -179,7 +179,7 @@ fn a_process_that_is_killed_while_it_makes_a_backup_is_named_or_the_backup_made_
 }
 
 #[test]
-fn a_process_that_is_closed_while_somebody_waits_leaves_the_backup_to_the_one_who_waits() {
+fn a_process_that_is_closed_leaves_the_backup_to_the_waiting_client() {
     let place = with_table();
     let mut shell = Shell::open(&place, &[]);
     let pipe = stuck(&place);
@@ -215,7 +215,7 @@ fn ctrl_c_withdraws_the_request_and_a_killed_asker_leaves_no_trace() {
     let said = asker.wait_with_output().unwrap();
     assert_eq!((said.status.code(), String::from_utf8_lossy(&said.stderr).trim()), (Some(130), "error: cancelled"));
     wait_until("the requests are gone", || !place.path("store/requests").exists());
-    // The shell goes on, and so does the thread that waits for a reader of the pipe.
+    // The shell goes on, and so does the thread that is blocked on the pipe.
     shell.run("select count(*) as n from t;");
     assert_eq!((shell.next(), shell.next()), ("n".to_string(), "50000".to_string()));
     read_all(&pipe);

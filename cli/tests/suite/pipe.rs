@@ -107,7 +107,7 @@ fn a_signal_to_end_ends_a_running_query() {
 }
 
 #[test]
-fn an_editor_is_not_opened_where_nobody_sees_it() {
+fn an_editor_is_not_opened_without_a_terminal() {
     let refused = run(&["-c", "SELECT 1", "-c", "\\e"], "");
     assert_eq!(refused.status, 1);
     assert!(refused.err.contains("\\e opens an editor, and there is no terminal for it"), "{}", refused.err);

@@ -1,4 +1,4 @@
-//! Starts the binary and keeps what it said.
+//! Starts the binary and captures its output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ pub struct Said {
 }
 
 impl Said {
-    /// Panics with what was said when it did not end well.
+    /// Panics with the output if the process failed.
     pub fn ok(self) -> String {
         assert_eq!(self.status, 0, "stdout: {}\nstderr: {}", self.out, self.err);
         self.out
     }
 }
 
-/// A directory of its own per test, with a store in it that is made on first use.
+/// A directory per test, with a store that is created on first use.
 pub struct Place {
     directory: TempDir,
 }

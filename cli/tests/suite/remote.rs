@@ -1,4 +1,4 @@
-//! The same shell over the network: what is said is the same, and what goes wrong there is said clearly.
+//! The same shell over the network: its output is the same, and its errors are clear.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,10 +8,10 @@ use crate::served::Served;
 use crate::terminal::Terminal;
 
 const PROMPT: &str = "> ";
-/// Runs for hours if nobody cancels it.
+/// Runs for hours unless it is cancelled.
 const ENDLESS: &str = "select count(*) from generate_series(1, 10000000) a, generate_series(1, 10000000) b where a.value + b.value = 0;\r";
 
-/// Every kind of statement, and of value that all formats can write.
+/// Every kind of statement, and every kind of value that all formats can write.
 const SCRIPT: &str = r#"
 create table numbers as select value as n, value % 7 as k, 'text of ' || value as s from generate_series(1, 20000) as t (value);
 create view few as select * from numbers where n < 4;
@@ -61,7 +61,7 @@ select null as a;
 drop view few;
 "#;
 
-/// Statements that fail, each after the tables of the script are there.
+/// Statements that fail; the tables of the script exist already.
 const WRONG: &[&str] = &[
     "select orign from numbers",
     "selec 1",
@@ -83,12 +83,12 @@ const WRONG: &[&str] = &[
 
 fn both(args: &[&str]) -> (Said, Said) {
     let (place, served) = (Place::new(), Served::new());
-    // What the store does by itself would come sooner for one than for the other.
+    // Background work of the store would happen sooner in one of them.
     let local = [&["--no-maintenance"], args].concat();
     (place.quiver(&local), served.quiver(args))
 }
 
-/// Times are never the same.
+/// Replaces times, which differ in each run.
 fn timeless(text: &str) -> String {
     let lines = text.lines().map(|line| match line.find(" s)") {
         Some(end) => {
@@ -112,7 +112,7 @@ fn a_script_says_the_same_in_every_format() {
     }
 }
 
-/// The bytes may differ: what lies in a mapping is not what was sent.
+/// The files may differ in bytes: buffers of a mapping are laid out differently from received ones.
 #[test]
 fn arrow_and_parquet_hold_the_same_rows_of_the_same_types() {
     let (place, served) = (Place::new(), Served::new());
@@ -135,7 +135,7 @@ fn arrow_and_parquet_hold_the_same_rows_of_the_same_types() {
 #[test]
 fn footers_say_what_the_server_has_touched() {
     let scripts = Place::new();
-    // What the keys of a sort rule out depends on who is first.
+    // How much the keys of a sort prune depends on which thread is first.
     let script: String = SCRIPT.lines().filter(|line| !line.contains("limit 3")).collect::<Vec<_>>().join("\n");
     let script = scripts.write("script.sql", &format!("set threads = 1;\n{script}"));
     let (local, remote) = both(&["--footer", "-f", &script]);
@@ -237,7 +237,7 @@ fn a_large_result_arrives_whole() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_one_clear_line() {
+fn an_unreachable_server_is_one_clear_line() {
     let served = Served::new();
     let tls = served.uri.replace("grpc://", "grpc+tls://");
     let cases = [
@@ -281,7 +281,7 @@ fn options_of_a_store_have_no_place_beside_a_server() {
 }
 
 #[test]
-fn what_works_on_files_of_a_store_says_what_to_do_instead() {
+fn commands_on_files_of_a_store_name_an_alternative_for_servers() {
     for args in
         [vec!["info"], vec!["check"], vec!["backup", "--to", "x"], vec!["restore", "--from", "x"], vec!["user", "list"], vec!["serve"]]
     {
@@ -346,7 +346,7 @@ fn ctrl_c_cancels_the_query_on_the_server_and_not_the_shell() {
     assert_eq!(terminal.ended(), 0);
 }
 
-/// Of a query, which runs while its rows are awaited, and of a change, which has run when it is answered.
+/// For a query, which runs while its rows are awaited, and for a change, which has run when it is answered.
 #[test]
 fn the_bar_says_what_was_touched_here_and_on_a_server() {
     let (place, served) = (Place::new(), Served::new());

@@ -1,4 +1,4 @@
-//! How `quiver serve` is set up: flags, the environment, a file.
+//! The configuration of `quiver serve`: flags, the environment, a file.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -49,7 +49,7 @@ fn the_file_may_be_named_by_the_environment() {
 }
 
 #[test]
-fn what_is_wrong_is_an_error_that_says_where() {
+fn a_wrong_setting_is_an_error_with_its_source() {
     let place = Place::new();
     let file = place.write("quiver.toml", "sessions_max = 1\nlisen = \"127.0.0.1:0\"\n");
     let said = printed(&["--config", &file], &[]);
@@ -97,7 +97,7 @@ fn a_server_without_a_store_says_what_is_missing() {
     assert!(said.err.contains("quiver serve needs a store"), "{}", said.err);
 }
 
-/// The usual build has OTLP. Whether a collector is there shows later: nobody waits for one.
+/// The default build has OTLP. A missing collector does not delay the start.
 #[cfg(feature = "otlp")]
 #[test]
 fn a_server_begins_although_its_collector_is_away() {

@@ -1,4 +1,4 @@
-//! A server with a store of its own, and the binary connected to it.
+//! A server with a temporary store, and the binary connected to it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -40,7 +40,7 @@ impl Served {
         run(&all, input)
     }
 
-    /// Without a word to anybody, as when the machine goes away. What was committed stays.
+    /// Kills the server, as if the machine had failed. Commits stay.
     pub fn killed(mut self) -> (Place, String) {
         self.child.kill().expect("a child");
         self.child.wait().expect("a child");

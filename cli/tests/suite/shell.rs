@@ -5,7 +5,7 @@ use std::fs;
 use crate::served::Served;
 use crate::terminal::Terminal;
 
-/// Runs for hours if nobody cancels it.
+/// Runs for hours unless it is cancelled.
 const ENDLESS: &str = "select count(*) from generate_series(1, 10000000) a, generate_series(1, 10000000) b where a.value + b.value = 0;\r";
 const PROMPT: &str = "> ";
 
@@ -56,7 +56,7 @@ fn ctrl_c_rolls_back_what_a_server_was_writing() {
         terminal.wait_for("Ctrl-C cancels");
         terminal.press("\u{3}");
         terminal.wait_for("error: cancelled");
-        // In this session, so after the other one.
+        // In the same session, so it runs after the other one.
         terminal.press("select count(*) * 7 + 40 as left_behind from information_schema.tables where table_name = 'c';\r");
         terminal.wait_for("left_behind");
         terminal.wait_for("│          40 │");
@@ -112,7 +112,7 @@ fn a_long_result_shows_its_ends_and_says_so() {
 }
 
 #[test]
-fn what_does_not_fit_on_the_screen_goes_through_the_pager() {
+fn a_result_larger_than_the_screen_goes_through_the_pager() {
     let mut terminal = Terminal::open_with(&[], &[("PAGER", "sed 's/^/paged: /'")]);
     terminal.wait_for(PROMPT);
     terminal.press("select value as n from generate_series(1, 100);\r");

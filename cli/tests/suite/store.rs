@@ -128,7 +128,7 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
 }
 
 #[test]
-fn too_few_addresses_for_the_threads_are_said_before_there_are_any() {
+fn too_little_address_space_is_an_error_before_threads_start() {
     let place = Place::new();
     let script = "ulimit -v 2000000; exec \"$0\" --store \"$1\" -c 'SELECT 1'";
     let said =
@@ -156,7 +156,7 @@ fn find_files(directory: &std::path::Path, suffix: &str, found: &mut Vec<std::pa
 }
 
 #[test]
-fn what_was_written_is_there_in_the_next_process() {
+fn written_rows_exist_in_the_next_process() {
     let place = Place::new();
     place.quiver(&["-c", "create table t (a int); insert into t values (1), (2)"]).ok();
     assert_eq!(place.quiver(&["--format", "csv", "-c", "select sum(a) as s from t"]).ok(), "s\n3\n");
@@ -204,7 +204,7 @@ fn lists_show_tables_views_schemas_and_columns() {
             && columns.contains("| m      | INTEGER |          | 1 + 2   |             |"),
         "{columns}"
     );
-    // Those of the system are listed when they are asked for.
+    // System tables are listed on request only.
     assert!(!tables.contains("system"), "{tables}");
     let system = place.quiver(&["-c", "\\dt system.*"]).ok();
     assert!(system.contains("| snapshots ") && !system.contains("| t "), "{system}");

@@ -15,7 +15,7 @@ fn stores() -> (Place, Served) {
 }
 
 #[test]
-fn a_plan_that_was_written_gives_what_its_query_gives() {
+fn a_written_plan_gives_the_same_result_as_its_query() {
     let (place, served) = stores();
     let expected = place.quiver(&["--format", "csv", "-c", QUERY]).ok();
     let ways: [&dyn Fn(&[&str]) -> Said; 2] = [&|args| place.quiver(args), &|args| served.quiver(args)];
@@ -23,7 +23,7 @@ fn a_plan_that_was_written_gives_what_its_query_gives() {
         for name in ["plan.bin", "plan.json"] {
             let file = place.path(&format!("{number}-{name}")).display().to_string();
             assert_eq!(way(&["plan", "-c", QUERY, "-o", &file]).ok(), "");
-            // What one has made the other runs.
+            // A plan that one side has made runs on the other.
             for run in ways {
                 assert_eq!(run(&["run-plan", &file, "--format", "csv"]).ok(), expected, "{file}");
             }
@@ -69,7 +69,7 @@ fn a_file_of_a_plan_whose_name_says_no_format_is_not_written() {
 }
 
 #[test]
-fn what_is_wrong_is_said_as_of_statements() {
+fn errors_of_plans_look_like_errors_of_statements() {
     let (place, served) = stores();
     let wrong = "select orign from t";
     let (local, remote) = (place.quiver(&["plan", "-c", wrong]), served.quiver(&["plan", "-c", wrong]));

@@ -1,4 +1,4 @@
-//! A pseudo terminal with the binary in it, as a person would see it.
+//! A pseudo terminal that runs the binary, as a person would see it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ pub struct Terminal {
     keyboard: File,
     screen: Arc<Mutex<String>>,
     seen: usize,
-    /// Home of the history.
+    /// The directory of the history.
     _state: TempDir,
 }
 
@@ -65,7 +65,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).expect("keys can be pressed");
     }
 
-    /// Waits until `text` appears after what was waited for before, and returns what came until
+    /// Waits until `text` appears after the previously awaited text, and returns the output until
     /// then.
     pub fn wait_for(&mut self, text: &str) -> String {
         let start = Instant::now();
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Asks the process to end, as a system that shuts down does.
+    /// Sends SIGTERM, as a system that shuts down does.
     pub fn terminate(&self) {
         // SAFETY: kill(2) with the id of a child that was not waited for touches no memory.
         // Held by: the test that calls this, which waits afterwards.

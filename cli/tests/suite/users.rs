@@ -22,7 +22,7 @@ fn users_are_added_listed_and_removed() {
 }
 
 #[test]
-fn a_user_is_added_once_and_only_who_is_there_is_removed() {
+fn a_user_is_added_once_and_only_an_existing_one_is_removed() {
     let place = Place::new();
     add(&place, "ada", &["--admin"]).ok();
     let again = add(&place, "ada", &[]);
@@ -60,7 +60,7 @@ fn a_store_that_another_process_writes_to_is_not_changed() {
 }
 
 #[test]
-fn a_server_that_others_could_reach_says_what_it_needs() {
+fn a_server_on_a_reachable_address_says_what_it_needs() {
     let place = Place::new();
     let refused = place.quiver(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.status, 1);
@@ -85,7 +85,7 @@ fn a_password_that_will_not_do_makes_no_store() {
 }
 
 #[test]
-fn the_help_of_what_works_on_files_lists_nothing_about_a_server() {
+fn the_help_of_commands_on_files_lists_no_server_options() {
     for command in [vec!["user", "--help"], vec!["user", "add", "--help"], vec!["info", "--help"], vec!["serve", "--help"]] {
         let help = run(&command, "").ok();
         assert!(!help.contains("--connect <URI>") && !help.contains("--token-file"), "{command:?}: {help}");
@@ -108,7 +108,7 @@ fn a_client_certificate_is_made_as_the_page_says() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     };
     commands.into_iter().for_each(sh);
-    // What `openssl x509 -req` makes by itself.
+    // The default of `openssl x509 -req`.
     sh("openssl x509 -req -in ada.csr -CA clients.crt -CAkey clients.key -CAcreateserial -days 90 -out old.crt");
     add(&place, "ada", &["--admin"]).ok();
     let file = |name: &str| place.path(name).display().to_string();

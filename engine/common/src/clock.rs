@@ -1,4 +1,4 @@
-//! The clock of the machine, as the store and clients write times.
+//! The clock of the machine, in the units in which the store and clients write times.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -9,7 +9,7 @@ use crate::error::EngineError;
 
 /// One column, `count`.
 pub fn count_schema() -> SchemaRef {
-    /// Made once: a row is inserted in little more time than it takes to make it.
+    /// A static, because building it takes almost as long as inserting a row.
     static COUNT: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)])));
     Arc::clone(&COUNT)
 }

@@ -59,18 +59,18 @@ pub const NAMES: [&str; 13] = [
     PRECOPY,
 ];
 
-/// No switch: what a session promises of its small writes.
+/// Not a switch: the durability of the session's small writes.
 pub const DURABILITY: &str = "quiver.durability";
-/// No switch either.
+/// Not a switch.
 pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
-/// Nor this: the results are the same, but for the order of rows that nobody has asked for.
+/// Not a switch: the results are the same, except for the order of rows when the query has no ORDER BY.
 pub const PUSHDOWN: &str = "quiver.pushdown";
-/// Nor this: it says where memory may be spent.
+/// Not a switch: it decides where memory may be spent.
 pub const PRECOPY: &str = "quiver.precopy";
 const TABLE: &str = "table";
 
 impl EngineSettings {
-    /// None where the tables say; an error names a value that there is not.
+    /// `None` if each table decides; an error for an unknown value.
     pub fn durability_of(value: &str) -> Result<Option<Durability>, EngineError> {
         let is = |name: &str| value.eq_ignore_ascii_case(name);
         match () {
@@ -87,7 +87,7 @@ impl EngineSettings {
 }
 
 impl EngineSettings {
-    /// Milliseconds, as a number or as people write a time.
+    /// Milliseconds, from a number or from a time with a unit.
     pub fn timeout_of(value: &str) -> Result<u64, EngineError> {
         const UNITS: [(&str, u64); 6] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("", 1)];
         let value = value.trim();
@@ -103,7 +103,7 @@ impl EngineSettings {
     }
 }
 
-/// How much of a query runs on the node on which a table lies, where that is another one.
+/// How much of a query runs on the remote node that holds a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pushdown {
     /// Nothing: the node hands out the whole table.
@@ -125,7 +125,7 @@ impl fmt::Display for Pushdown {
     }
 }
 
-/// The error names a value that there is not.
+/// Returns an error for an unknown value.
 impl FromStr for Pushdown {
     type Err = EngineError;
 
@@ -162,7 +162,7 @@ impl fmt::Display for Precopy {
     }
 }
 
-/// The error names a value that there is not.
+/// Returns an error for an unknown value.
 impl FromStr for Precopy {
     type Err = EngineError;
 

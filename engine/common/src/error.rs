@@ -1,4 +1,4 @@
-//! Errors as people see them: one clear sentence, the place in the SQL, and what to do.
+//! Errors as users see them: one clear sentence, the position in the SQL, and what to do.
 
 pub mod copy;
 pub mod disk_full;
@@ -21,10 +21,10 @@ use crate::error::import::ImportError;
 use crate::error::kind::ErrorKind;
 use crate::error::text::bounded;
 
-/// A message may have an expression, a value or a name of the statement in it, each as long as it was written: it is shown `bounded`.
+/// A message may contain an expression, a value or a name of the statement, which can be very long, so it is shown `bounded`.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The statement is not SQL, or names what is not there.
+    /// The statement is not SQL, or it names something that does not exist.
     #[error("{}", bounded(message))]
     Sql { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{}", bounded(message))]
@@ -58,16 +58,16 @@ pub enum EngineError {
     /// A plan that was made elsewhere cannot be used.
     #[error("{}", bounded(message))]
     Plan { message: String, hint: Option<String>, kind: ErrorKind },
-    /// Another machine, or what lies on it, is out of reach for now.
+    /// Another machine, or an object on it, is unreachable for now.
     #[error("{}", bounded(message))]
     Unreachable { message: String, hint: Option<String> },
-    /// The user has not the right to it.
+    /// The user lacks the privilege.
     #[error("{}", bounded(message))]
     Denied { message: String, hint: String },
-    /// A user or role, where there is one of these letters in another case.
+    /// An unknown user or role. The hint names one that differs only in case, if there is one.
     #[error("{kind} \"{}\" does not exist", bounded(name))]
     NoPrincipal { kind: &'static str, name: String, hint: String },
-    /// Nobody knows who it is that asks.
+    /// The caller is not authenticated.
     #[error("{}", bounded(message))]
     Unauthenticated { message: String },
     #[error("cannot use \"{}\" to spill to: {source}", path.display())]
@@ -101,7 +101,7 @@ impl EngineError {
         DataFusionError::External(Box::new(self))
     }
 
-    /// Byte offset in the statement, where the error is at a place of it.
+    /// Byte offset in the statement, if the error has a position.
     pub fn position(&self) -> Option<usize> {
         match self {
             EngineError::Sql { position, .. } | EngineError::Data { position, .. } => *position,
@@ -140,18 +140,18 @@ impl From<EngineError> for DataFusionError {
 impl From<ExportError> for EngineError {
     fn from(error: ExportError) -> Self {
         match error {
-            // The rows could not be made; writing them had no part in it.
+            // Producing the rows failed, not writing them.
             ExportError::Source(source) => EngineError::from(DataFusionError::External(source)),
             error => EngineError::Export(error),
         }
     }
 }
 
-/// The name closest to `name`, if it is close: a slip of the hand, not another word.
+/// The name closest to `name`, if it is close enough to be a typing error.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let chars = name.chars().count();
-    // Any letter is near any other.
+    // A single letter would match any other.
     let allowed = if chars < 2 { 0 } else { (chars / 3).clamp(1, 3) };
     candidates
         .map(|candidate| (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &candidate.to_lowercase()), candidate))

@@ -1,4 +1,4 @@
-//! What a text says of an interval: `1 year 2 months`, `-3 days 04:05:06.7`, `1.5 weeks ago`, `1-2`, `P1Y2M3DT4H`, `100` seconds.
+//! Parses interval text: `1 year 2 months`, `-3 days 04:05:06.7`, `1.5 weeks ago`, `1-2`, `P1Y2M3DT4H`, and `100` for seconds.
 
 use arrow::datatypes::IntervalMonthDayNano;
 
@@ -8,11 +8,11 @@ pub const DAY_NANOSECONDS: i128 = 24 * HOUR;
 pub const HOUR: i128 = 60 * MINUTE;
 pub const MINUTE: i128 = 60 * SECOND;
 pub const SECOND: i128 = 1_000_000_000;
-/// Digits behind the point that count.
+/// Digits after the decimal point that are kept.
 const FRACTION_DIGITS: usize = 18;
 const FRACTION: i128 = 10i128.pow(FRACTION_DIGITS as u32);
 
-/// What a unit is so many times of.
+/// The base unit of a unit, and how many of them it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Months(i128),
@@ -20,7 +20,7 @@ pub enum Unit {
     Nanoseconds(i128),
 }
 
-/// None if it says none, or one that is too long.
+/// `None` if the text is no interval, or one that is out of range.
 pub fn interval_of_text(text: &str) -> Option<IntervalMonthDayNano> {
     let text = text.trim();
     let unsigned = text.trim_start_matches('-');
@@ -42,7 +42,7 @@ pub fn interval_of_text(text: &str) -> Option<IntervalMonthDayNano> {
             Word::Number(number) => {
                 let unit = match words.peek() {
                     Some(Word::Name(name)) if name != "ago" => unit(name)?,
-                    // Of a number alone it is the seconds; in front of a clock, as in SQL's '1 12:00', the days.
+                    // A bare number is in seconds; in front of a clock time, as in SQL's '1 12:00', it is in days.
                     Some(Word::Clock(..)) => {
                         sum.add(number, Unit::Days(1))?;
                         continue;
@@ -86,13 +86,13 @@ pub fn unit(name: &str) -> Option<Unit> {
 enum Word {
     Number(Number),
     Name(String),
-    /// Nanoseconds, and whether a minus stands before them: also of `-00:00:01`.
+    /// Nanoseconds, and whether a minus sign precedes them, which also matters for `-00:00:01`.
     Clock(bool, i128),
-    /// Of `years-months`.
+    /// `years-months`, in months.
     Months(i128),
 }
 
-/// A decimal number: so many wholes, and so many of [`FRACTION`], of one sign.
+/// A decimal number: its whole part, and its fraction in units of 1/[`FRACTION`], with the same sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Number {
     whole: i128,
@@ -126,7 +126,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// What is less than a unit goes to the next smaller ones; but of years only to months, as in PostgreSQL.
+    /// A fraction of a unit carries into the next smaller units; a fraction of a year carries only into months, as in PostgreSQL.
     fn add(&mut self, number: Number, unit: Unit) -> Option<()> {
         let is_sane = number.whole.unsigned_abs() <= 1 << 64;
         match is_sane.then_some(unit)? {
@@ -155,7 +155,7 @@ impl Sum {
     }
 }
 
-/// Numbers and names need no blank between them.
+/// Splits the text into words; numbers and names need no space between them.
 fn words(text: &str) -> Option<Vec<Word>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -166,7 +166,7 @@ fn words(text: &str) -> Option<Vec<Word>> {
             false => {
                 let in_number =
                     |(place, char): (usize, char)| char.is_ascii_digit() || ".:".contains(char) || "+-".contains(char) && place == 0;
-                // `1-2` is one, `1 day-2 hours` two.
+                // `1-2` is one word, `1 day-2 hours` has two numbers.
                 let is_dash = |(place, char): (usize, char)| char == '-' && place > 0;
                 rest.char_indices().find(|char| !in_number(*char) && !is_dash(*char)).map(|(place, _)| place)
             }
@@ -197,13 +197,13 @@ fn numeric(word: &str) -> Option<Word> {
     number(digits).map(|number| Word::Number(number.times(sign)))
 }
 
-/// Whole numbers that are added and multiplied without a second thought.
+/// A whole number small enough that sums and products of it cannot overflow.
 fn small_factor(digits: &str) -> Option<i128> {
     let is_plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_plain.then(|| digits.parse::<i64>().ok()).flatten().map(i128::from)
 }
 
-/// Without a sign.
+/// An unsigned number.
 fn number(digits: &str) -> Option<Number> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if whole.is_empty() && fraction.is_empty() || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -225,7 +225,7 @@ fn clock(digits: &str) -> Option<i128> {
     parts.next().is_none().then(|| hours * HOUR + minutes * MINUTE + seconds.times(SECOND).rounded())
 }
 
-/// What stands behind the P of ISO 8601.
+/// The text after the P of an ISO 8601 duration.
 fn iso(text: &str) -> Option<Sum> {
     let mut sum = Sum::default();
     let (mut is_time, mut rest, mut is_empty) = (false, text, true);

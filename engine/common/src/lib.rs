@@ -1,6 +1,6 @@
 //! What every other crate of the engine uses: errors, types, names, settings, memory, reports.
 //!
-//! It knows the store's errors and DataFusion's, and nothing of tables, sessions and statements.
+//! It knows the errors of the store and of DataFusion, but not tables, sessions or statements.
 
 pub mod cancellable_rules;
 pub mod clock;

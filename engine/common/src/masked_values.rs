@@ -1,5 +1,5 @@
-//! What lies beneath NULLs: of a struct or a list that is NULL, Arrow leaves open what its fields and elements hold, and whether
-//! they are marked as NULL. It is no value. Tests are beside those who use this, in `files/src/import/conform/beneath.rs`.
+//! Values beneath NULLs. If a struct or a list is NULL, Arrow leaves open what its fields and elements hold and whether they are marked
+//! as NULL. They are not values. The tests are with the callers, in `files/src/import/conform/beneath.rs`.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use arrow::compute::{cast, filter, nullif};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-/// The values, NULL where their parents are.
+/// The values, set to NULL where their parents are NULL.
 pub fn hidden_beneath(values: &ArrayRef, parents: &NullBuffer) -> Result<ArrayRef, ArrowError> {
     let values = match values.data_type() {
-        // Runs have no bits of their own for NULLs.
+        // Run-end encoded arrays have no validity bitmap of their own.
         DataType::RunEndEncoded(_, plain) => cast(values, plain.data_type())?,
         DataType::Union(..) | DataType::Null => return Ok(values.clone()),
         _ => values.clone(),
@@ -24,7 +24,7 @@ pub fn hidden_beneath(values: &ArrayRef, parents: &NullBuffer) -> Result<ArrayRe
     }
 }
 
-/// The elements that are in a list, and where each list is among them.
+/// The elements that valid lists contain, with new offsets.
 pub fn shown_elements<O: OffsetSizeTrait>(
     offsets: &OffsetBuffer<O>,
     elements: &ArrayRef,
@@ -38,7 +38,7 @@ pub fn shown_elements<O: OffsetSizeTrait>(
     }
 }
 
-/// Lists that are NULL are empty afterwards.
+/// Turns NULL lists into empty ones.
 pub fn without_null_lists<O: OffsetSizeTrait>(
     elements: &ArrayRef,
     offsets: &OffsetBuffer<O>,
@@ -51,7 +51,7 @@ pub fn without_null_lists<O: OffsetSizeTrait>(
     Ok((OffsetBuffer::from_lengths(lengths), elements))
 }
 
-/// The elements that the lists have, and where each list is among them: a slice of lists has those of all others, too.
+/// The elements that these lists use, with new offsets: the values of a sliced array also contain those of other lists.
 pub fn in_use<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &ArrayRef) -> (OffsetBuffer<O>, ArrayRef) {
     let (first, end) = (offsets[0].as_usize(), offsets[offsets.len() - 1].as_usize());
     if first == 0 && end == values.len() {

@@ -1,4 +1,4 @@
-//! What messages of kernels say of arguments and numbers.
+//! How messages of kernels describe arguments and numbers.
 
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
@@ -11,12 +11,12 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Of so many: `1 of 10 rows has`, `2 of 10 rows have`.
+/// The verb after such a count: `1 of 10 rows has`, `2 of 10 rows have`.
 pub fn have(count: usize) -> &'static str {
     if count == 1 { "has" } else { "have" }
 }
 
-/// An argument as people know it from the statement, and not as planners print it.
+/// An argument as the statement wrote it, not as planners print it.
 pub fn described(argument: &Expr) -> String {
     match argument {
         Expr::Literal(value, _) => described_value(value),
@@ -29,7 +29,7 @@ pub fn described(argument: &Expr) -> String {
     }
 }
 
-/// A constant. Of a list the type says more than its elements.
+/// A constant. For a list, its type says more than its elements.
 pub fn described_value(value: &ScalarValue) -> String {
     match value.try_as_str() {
         _ if value.is_null() => "NULL".to_string(),
@@ -44,7 +44,7 @@ fn text_literal(text: &str) -> String {
     format!("the text '{}'", text.replace('\'', "''"))
 }
 
-/// What to write in the place of an argument that is no constant.
+/// A hint for an argument that must be a constant and is not.
 pub fn constant_hint(argument: &Expr) -> &'static str {
     match argument {
         Expr::Column(_) => "put names of tables and columns between single quotes, as texts",
@@ -53,7 +53,7 @@ pub fn constant_hint(argument: &Expr) -> &'static str {
     }
 }
 
-/// A name as FROM takes it, without quotes: messages put their own around it.
+/// A name as FROM takes it, but without quotes, because messages add their own.
 pub fn display_name(table: &TableReference) -> String {
     table.to_vec().join(".")
 }

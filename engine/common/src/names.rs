@@ -1,16 +1,16 @@
-//! Names that several layers know.
+//! Names that several layers use.
 
 pub use pmem_store::DEFAULT_NAMESPACE;
 
-/// The one catalog.
+/// The only catalog.
 pub const CATALOG: &str = "quiver";
-/// The schema of what the engine says of itself.
+/// The schema of the system tables.
 pub const SYSTEM: &str = "system";
-/// The schema of the tables of one session.
+/// The schema of temporary tables.
 pub const TEMP: &str = "temp";
-/// The schema of what SQL says about tables and columns.
+/// The schema that SQL defines for metadata of tables and columns.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
-/// The table function, in errors too.
+/// The name of the table function, also in errors.
 pub const KMEANS: &str = "kmeans";
-/// `x = ANY (list)` where the list has no type before it has a value.
+/// The function for `x = ANY (list)` while the type of the list is unknown.
 pub const ANY_EQUALS: &str = "any_equals";

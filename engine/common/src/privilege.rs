@@ -1,4 +1,4 @@
-//! What can be granted.
+//! Privileges that can be granted.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ pub enum Privilege {
     Update,
     Delete,
     Truncate,
-    /// To make tables and views in a schema; schemas in the store.
+    /// To create tables and views in a schema, or schemas in the store.
     Create,
     /// To see a schema.
     Usage,
     /// To read and write files with the rights of the process.
     Files,
-    /// All of the others, to change what it is, to drop it, and to grant on it.
+    /// All of the others, and the right to alter the object, to drop it, and to grant privileges on it.
     Ownership,
 }
 
@@ -26,7 +26,7 @@ use Privilege::*;
 const ALL: [Privilege; 9] = [Select, Insert, Update, Delete, Truncate, Create, Usage, Files, Ownership];
 
 impl Privilege {
-    /// As statements say it and the store keeps it.
+    /// The word in statements and in the store.
     pub fn word(self) -> &'static str {
         match self {
             Select => "SELECT",
@@ -41,7 +41,7 @@ impl Privilege {
         }
     }
 
-    /// Whether something is changed with it.
+    /// Whether the privilege allows changes.
     pub fn changes(self) -> bool {
         !matches!(self, Select | Usage | Files)
     }
@@ -50,7 +50,7 @@ impl Privilege {
         ALL.into_iter().find(|privilege| privilege.word().eq_ignore_ascii_case(word))
     }
 
-    /// What makes sense on an object of this kind.
+    /// The privileges that apply to an object of this kind.
     pub fn on(object: &GrantObject) -> &'static [Privilege] {
         match object {
             GrantObject::Store => &[Create, Files],
@@ -67,7 +67,7 @@ impl fmt::Display for Privilege {
     }
 }
 
-/// A set of them.
+/// A set of privileges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Privileges(u16);
 
@@ -75,7 +75,7 @@ impl Privileges {
     pub const NONE: Privileges = Privileges(0);
     pub const EVERY: Privileges = Privileges(u16::MAX);
 
-    /// Of words of the store; one that only later versions know gives nothing.
+    /// Parses the words of the store; a word that only later versions know grants nothing.
     pub fn of_words<'a>(words: impl IntoIterator<Item = &'a String>) -> Privileges {
         words.into_iter().filter_map(|word| Privilege::of_word(word)).fold(Privileges::NONE, Privileges::with)
     }
@@ -88,12 +88,12 @@ impl Privileges {
         Privileges(self.0 | others.0)
     }
 
-    /// Who owns something may do everything with it.
+    /// The owner of an object has every privilege on it.
     pub fn has(self, privilege: Privilege) -> bool {
         self.0 & (1 << privilege as u16 | 1 << Ownership as u16) != 0
     }
 
-    /// Of those of a schema what is about the tables in it.
+    /// Those privileges on a schema that apply to the tables in it.
     pub fn for_tables(self) -> Privileges {
         self.among(&[Select, Insert, Update, Delete, Truncate, Ownership])
     }

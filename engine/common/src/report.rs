@@ -1,5 +1,5 @@
-//! What a query did: bytes touched in place, bytes returned, zones pruned, what kernels copied before they read it again,
-//! and what they made where it is stored.
+//! What a query did: bytes read in place, bytes returned, zones pruned, bytes that kernels copied before reading them several times, and
+//! bytes of results built in their destination.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use pmem_store::{Segment, StoreError};
 
-/// Counters of one running query; scans find it as an extension of the session's configuration.
+/// Counters of one running query. Scans find it in the extensions of the session's configuration.
 #[derive(Debug, Default)]
 pub struct ReportCollector {
     pub bytes_touched: AtomicU64,
@@ -18,10 +18,10 @@ pub struct ReportCollector {
     pub segments_pruned: AtomicU64,
     pub zones_total: AtomicU64,
     pub zones_pruned: AtomicU64,
-    /// Of kernels that read their input several times: bytes staged in memory first, and bytes read again where they lie.
+    /// Kernels that read their input several times: bytes staged in memory first, and bytes read again in place.
     pub precopied_bytes: AtomicU64,
     pub reread_bytes: AtomicU64,
-    /// Of results that are made where they lie in the table that they are stored in.
+    /// Bytes of results that are built directly in their destination table.
     pub placed_bytes: AtomicU64,
     segments: Mutex<Vec<Arc<Segment>>>,
     counted: Mutex<Vec<Arc<dyn TemporaryReads>>>,
@@ -33,15 +33,15 @@ impl ReportCollector {
         self.segments.lock().extend(segments.cloned());
     }
 
-    /// Those that the query reads, from the `from`th on: a segment that several streams read is there several times.
+    /// The segments that the query reads, from index `from` on. A segment that several streams read is listed several times.
     pub fn segments_from(&self, from: usize) -> Vec<Arc<Segment>> {
         self.segments.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// Rows in memory that are counted where they are at home, for as long as they are in this list.
+    /// Rows in memory that are counted in a reservation of their own, which keeps counting them while they are in this list.
     pub fn reads_counted(&self, rows: impl IntoIterator<Item = Arc<dyn TemporaryReads>>) {
         let (mut counted, mut rows) = (self.counted.lock(), rows.into_iter().peekable());
-        // Each partition of a scan says all.
+        // Each partition of a scan reports all of them.
         let is_known =
             rows.peek().is_some_and(|first| counted.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(first))));
         if !is_known {
@@ -49,7 +49,7 @@ impl ReportCollector {
         }
     }
 
-    /// Those that the query reads, from the `from`th on.
+    /// The rows that the query reads, from index `from` on.
     pub fn counted_from(&self, from: usize) -> Vec<Arc<dyn TemporaryReads>> {
         self.counted.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
@@ -78,30 +78,30 @@ impl ReportCollector {
     }
 }
 
-/// A moment of a query, or its end.
+/// The state of a query while it runs, or at its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryReport {
-    /// From the start of planning, in milliseconds.
+    /// Since planning began, in milliseconds.
     pub elapsed_ms: f64,
     pub planning_ms: f64,
-    /// Bytes of mapped buffers that scans read where they lie.
+    /// Bytes of mapped buffers that scans read in place.
     pub bytes_touched: u64,
-    /// The same of scans on other nodes, whose tables the query reads: as each says when its part has ended.
+    /// The same for scans on other nodes; each node reports it when its part has ended.
     pub node_bytes_touched: u64,
     pub bytes_returned: u64,
     pub rows_returned: u64,
-    /// Rows of zones that were read or pruned, and of all segments scanned: the progress.
+    /// The progress: rows of zones that were read or pruned, and of all scanned segments.
     pub rows_scanned: u64,
     pub rows_total: u64,
     pub segments_total: u64,
     pub segments_pruned: u64,
     pub zones_total: u64,
     pub zones_pruned: u64,
-    /// Bytes that kernels staged in memory before they read them several times, by the setting `precopy`.
+    /// Bytes that kernels staged in memory before reading them several times, see the setting `precopy`.
     pub precopied_bytes: u64,
-    /// Bytes that kernels read several times where they lie.
+    /// Bytes that kernels read several times in place.
     pub reread_bytes: u64,
-    /// Bytes of a result that were made where they lie in the table that it is stored in.
+    /// Bytes of results that were built directly in their destination table.
     pub placed_bytes: u64,
     pub spilled_bytes: u64,
     pub peak_memory_bytes: u64,
@@ -132,7 +132,7 @@ impl fmt::Display for QueryReport {
     }
 }
 
-/// A size as people read it: powers of 1000, three digits.
+/// A size for people: powers of 1000, three digits.
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
@@ -153,9 +153,10 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What a query reads of temporary tables, for [`ReportCollector::reads_counted`]: rows that are held in memory and counted in a reservation of their own for as long as they are.
+/// The rows of a temporary table that a query reads, for [`ReportCollector::reads_counted`]. They are held in memory and counted in a
+/// reservation of their own for as long as they are held.
 pub trait TemporaryReads: fmt::Debug + Send + Sync {
-    /// The first addresses of their allocations.
+    /// The start addresses of their allocations.
     fn allocations(&self) -> &[usize];
 }
 

@@ -1,4 +1,4 @@
-//! What a field says of the shape of its tensors: Arrow's extension `arrow.fixed_shape_tensor`.
+//! The shape of tensors in the metadata of a field: Arrow's extension `arrow.fixed_shape_tensor`.
 
 use arrow::datatypes::{DataType, Field};
 
@@ -6,7 +6,7 @@ pub const TENSOR: &str = "arrow.fixed_shape_tensor";
 pub const EXTENSION_NAME: &str = "ARROW:extension:name";
 pub const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
-/// The shape of a tensor; None if the field is of no tensor, or of one whose elements do not lie in the order of the shape.
+/// The shape of a tensor; `None` if the field is not a tensor, or if its elements are not in the order of the shape.
 pub fn shape_of(field: &Field) -> Option<Vec<usize>> {
     let metadata = field.metadata();
     let DataType::FixedSizeList(_, width) = field.data_type() else { return None };
@@ -29,12 +29,12 @@ pub fn elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1_usize, |all, size| all.checked_mul(*size))
 }
 
-/// As people write it: 2×3.
+/// The shape as text: 2×3.
 pub fn shape_text(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join("×")
 }
 
-/// Whether a tensor can have such elements.
+/// Whether tensors can have elements of this type.
 pub fn is_element(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Float32 | DataType::Float64)
 }

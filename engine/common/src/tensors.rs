@@ -1,7 +1,7 @@
-//! Columns of vectors and tensors as slices; what their fields say of their shapes is in `tensor_shape.rs`.
+//! Columns of vectors and tensors as slices; `tensor_shape.rs` reads the shapes from their fields.
 //!
 //! A *vector* is a list of DOUBLE or REAL, of fixed size or ragged. A *tensor* is a list of fixed size whose field carries
-//! Arrow's canonical extension `arrow.fixed_shape_tensor`; its elements lie row by row.
+//! Arrow's canonical extension `arrow.fixed_shape_tensor`; its elements are in row-major order.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, TENSOR, elements, shape_text};
 use crate::type_names::declared_name;
 
-/// The rows of a vector or tensor column as slices, where they lie.
+/// The rows of a vector or tensor column as slices, without a copy.
 #[derive(Clone, Copy)]
 pub enum Vectors<'a> {
     F64(VectorsOf<'a, f64>),
@@ -25,14 +25,14 @@ pub enum Vectors<'a> {
 pub struct VectorsOf<'a, T> {
     values: &'a [T],
     rows: RowBounds<'a>,
-    /// None where no row is NULL.
+    /// `None` if no row is NULL.
     nulls: Option<&'a NullBuffer>,
-    /// Of the elements; None where none is NULL.
+    /// The validity of the elements; `None` if no element is NULL.
     element_nulls: Option<&'a NullBuffer>,
     len: usize,
 }
 
-/// Where the rows begin and end among the values.
+/// Where rows begin and end among the values.
 #[derive(Clone, Copy)]
 enum RowBounds<'a> {
     Fixed(usize),
@@ -41,7 +41,7 @@ enum RowBounds<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Of a list, large list or list of fixed size with elements DOUBLE or REAL; others are an error that names their type.
+    /// Accepts a list, large list or fixed-size list of DOUBLE or REAL; other types are an error that names the type.
     pub fn of(array: &'a dyn Array, function: &str) -> Result<Vectors<'a>> {
         let (elements, rows) = match array.data_type() {
             DataType::FixedSizeList(_, width) => {
@@ -64,7 +64,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The type of the elements of a list.
+    /// The element type of a list.
     pub fn element(list: &DataType) -> Option<&DataType> {
         match list {
             DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => Some(element.data_type()),
@@ -95,7 +95,7 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
         self.len
     }
 
-    /// Of lists of fixed size.
+    /// The width of a fixed-size list.
     pub fn width(&self) -> Option<usize> {
         match self.rows {
             RowBounds::Fixed(width) => Some(width),
@@ -107,7 +107,7 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// None for a row that is NULL or has an element that is.
+    /// `None` for a row that is NULL or has a NULL element.
     pub fn row(&self, row: usize) -> Option<&'a [T]> {
         let bounds = self.bounds(row);
         if self.is_null(row) || self.has_nulls_among(bounds) {
@@ -116,7 +116,7 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
         Some(&self.values[bounds.0..bounds.1])
     }
 
-    /// All rows end to end with their width, when none is NULL or has an element that is, and all are of one width.
+    /// All rows end to end with their width, if no row and no element is NULL and all rows have the same width.
     pub fn dense(&self) -> Option<(&'a [T], usize)> {
         let width = match self.rows {
             RowBounds::Fixed(width) => width,
@@ -148,7 +148,7 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
     }
 }
 
-/// By how much each is above the one before it, where that is always the same.
+/// The difference between consecutive offsets, if it is always the same.
 fn same_distance(offsets: impl Iterator<Item = i64> + Clone) -> Option<usize> {
     let mut distances = offsets.clone().zip(offsets.skip(1)).map(|(start, end)| end - start);
     let first = distances.next()?;
@@ -160,12 +160,12 @@ fn no_vector(found: &DataType, function: &str) -> DataFusionError {
     refused(message, Some("CAST(column AS DOUBLE[]) makes a vector of a list of other numbers"))
 }
 
-/// Bad input of a kernel, said to the user.
+/// The error for bad input of a kernel.
 pub fn refused(message: impl Into<String>, hint: Option<&str>) -> DataFusionError {
     EngineError::Execution { message: message.into(), hint: hint.map(str::to_string) }.into_datafusion()
 }
 
-/// The type of a tensor as it is stored; more than 2^31 - 1 elements are an error.
+/// The storage type of a tensor; more than 2^31 - 1 elements are an error.
 pub fn tensor_type(element: DataType, shape: &[usize]) -> Result<DataType> {
     let width = elements(shape).and_then(|elements| i32::try_from(elements).ok()).ok_or_else(|| {
         refused(
@@ -176,7 +176,7 @@ pub fn tensor_type(element: DataType, shape: &[usize]) -> Result<DataType> {
     Ok(DataType::FixedSizeList(Arc::new(Field::new_list_field(element, true)), width))
 }
 
-/// A field of tensors, with the metadata that says so.
+/// A field of tensors, with the extension's metadata.
 pub fn tensor_field(name: &str, element: DataType, shape: &[usize], nullable: bool) -> Result<Field> {
     let shape_json = serde_json::json!({ "shape": shape }).to_string();
     let metadata = [(EXTENSION_NAME.to_string(), TENSOR.to_string()), (EXTENSION_METADATA.to_string(), shape_json)];

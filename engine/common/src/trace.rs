@@ -1,4 +1,4 @@
-//! Log lines of a statement's tasks are marked as those of the statement are.
+//! Log lines of a statement's tasks carry the statement's span.
 
 use std::any::Any;
 
@@ -21,7 +21,7 @@ impl JoinSetTracer for Tracer {
     }
 }
 
-/// For the whole process, whichever engine is first. Another program in it may have its own, which stays.
+/// For the whole process; the first engine sets it. An embedding program may have installed its own tracer, which stays.
 pub fn trace_tasks() {
     let _ = set_join_set_tracer(&Tracer);
 }

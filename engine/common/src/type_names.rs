@@ -1,4 +1,4 @@
-//! Types as they are declared: what DESCRIBE and SHOW CREATE TABLE say can be given to CREATE TABLE.
+//! Type names as in declarations: the output of DESCRIBE and SHOW CREATE TABLE can be given to CREATE TABLE.
 
 pub mod plain;
 
@@ -8,7 +8,7 @@ use crate::names::DEFAULT_NAMESPACE;
 use crate::tensor_shape::{is_element, shape_of};
 use crate::type_names::plain::sql_type_name;
 
-/// The type of a column: of a tensor with its shape, which the field alone knows.
+/// The type of a column. A tensor has its shape, which only the field knows.
 pub fn column_type_name(field: &Field) -> String {
     match (field.data_type(), shape_of(field)) {
         (DataType::FixedSizeList(item, _), Some(shape)) if is_element(item.data_type()) => {
@@ -51,7 +51,7 @@ pub fn declared_name(data_type: &DataType) -> String {
     }
 }
 
-/// A name as it must be written: with quotes where it would be read as another without.
+/// A name as SQL must write it, with quotes if it would be read as another one without them.
 pub fn quoted(name: &str) -> String {
     let mut chars = name.chars();
     let plain_start = chars.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_');
@@ -60,7 +60,7 @@ pub fn quoted(name: &str) -> String {
     if plain && !is_keyword() { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// The message with Arrow's names of types in the words of SQL; what is in quotes stays.
+/// The message with the names of Arrow types replaced by those of SQL; quoted text stays.
 pub fn in_sql_words(message: &str) -> String {
     let mut words = String::with_capacity(message.len());
     let mut rest = message;
@@ -85,7 +85,7 @@ pub fn in_sql_words(message: &str) -> String {
     words
 }
 
-/// The Arrow type a text begins with, and its length.
+/// The Arrow type that a text begins with, and the length of its name.
 fn type_at(text: &str) -> Option<(DataType, usize)> {
     const NAMES: [&str; 24] = [
         "Int8",
@@ -121,7 +121,7 @@ fn type_at(text: &str) -> Option<(DataType, usize)> {
     [with_arguments, Some(name.len())].into_iter().flatten().find_map(|length| Some((text[..length].parse().ok()?, length)))
 }
 
-/// With its schema, whichever that is. `main` is a keyword, and nowhere a name in quotes.
+/// The name with its schema, including the default one. `main` is a keyword and is never quoted.
 pub fn full_name(namespace: &str, name: &str) -> String {
     match namespace {
         DEFAULT_NAMESPACE => format!("{DEFAULT_NAMESPACE}.{}", quoted(name)),
@@ -129,7 +129,7 @@ pub fn full_name(namespace: &str, name: &str) -> String {
     }
 }
 
-/// With its schema, unless that is the default one.
+/// The name with its schema, unless that is the default one.
 pub fn qualified(namespace: &str, name: &str) -> String {
     match namespace {
         DEFAULT_NAMESPACE => quoted(name),

@@ -13,22 +13,22 @@ use arrow::error::ArrowError;
 
 use crate::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, TENSOR};
 
-/// How the keys of metadata of ours begin.
+/// The prefix of our own metadata keys.
 const OWN_METADATA: &str = "quiver.";
 /// The greatest precision that fits eight bytes.
 const DECIMAL64_PRECISION_MAX: u8 = 18;
 
-/// How values of a declared type lie in a segment.
+/// The type in which a segment stores values of a declared type.
 pub fn physical_type(declared: &DataType) -> DataType {
     match declared {
-        // Half the bytes to read; widened again after the filter.
+        // Half the bytes to read; the scan widens them after the filter.
         DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_PRECISION_MAX => DataType::Decimal64(*precision, *scale),
         other => other.clone(),
     }
 }
 
-/// The type a column of a table is declared with when rows of type `data_type` are to be kept:
-/// one type for strings and one for bytes, whatever the producer's layout.
+/// The declared type of a table's column for rows of type `data_type`: one type for strings and one for bytes, whatever the producer's
+/// layout.
 pub fn declared_type(data_type: &DataType) -> DataType {
     use DataType::*;
     let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(declared_type(field.data_type())));
@@ -52,7 +52,7 @@ pub fn declared_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// The keys of a map are the one text that is not a view: DataFusion finds no key among views.
+/// The keys of a map are the only strings that are not views, because DataFusion finds no key in a view array.
 fn with_plain_keys(entries: &Arc<Field>) -> Arc<Field> {
     match entries.data_type() {
         DataType::Struct(fields) => {
@@ -66,7 +66,7 @@ fn with_plain_keys(entries: &Arc<Field>) -> Arc<Field> {
     }
 }
 
-/// What holds hundreds or millions as well: of a negative scale DataFusion's comparisons divide by zero.
+/// A type without a negative scale that holds the same numbers: DataFusion's comparisons divide by zero if the scale is negative.
 fn whole_numbers(precision: u8, scale: i8) -> Option<DataType> {
     match precision.checked_add(scale.unsigned_abs())? {
         digits @ 0..=DECIMAL128_MAX_PRECISION => Some(DataType::Decimal128(digits, 0)),
@@ -75,15 +75,15 @@ fn whole_numbers(precision: u8, scale: i8) -> Option<DataType> {
     }
 }
 
-/// What a table keeps of the metadata that rows came with: that a column is of tensors, and what Quiver itself says of it.
-/// What other writers note, numbers of fields in their own files, means nothing here.
+/// The metadata of incoming rows that a table keeps: that a column holds tensors, and our own keys. The notes of other writers, such as
+/// field numbers in their own files, mean nothing here.
 pub fn kept_metadata(field: &Field) -> HashMap<String, String> {
     let is_tensor = is_tensor(field);
     let is_kept = |key: &str| key.starts_with(OWN_METADATA) || (is_tensor && [EXTENSION_NAME, EXTENSION_METADATA].contains(&key));
     field.metadata().iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Whatever the order of its elements.
+/// Whatever the order of the tensor's elements.
 pub fn is_tensor(field: &Field) -> bool {
     matches!(field.data_type(), DataType::FixedSizeList(..)) && field.metadata().get(EXTENSION_NAME).is_some_and(|name| name == TENSOR)
 }
@@ -102,7 +102,7 @@ pub fn physical_schema(declared: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A column as read, as its declared type; the array itself where the two are one.
+/// Casts a column, as it was read, to its declared type; returns the array itself if the types are equal.
 pub fn restore(array: &ArrayRef, declared: &DataType) -> Result<ArrayRef, ArrowError> {
     match (array.data_type(), declared) {
         (from, to) if from == to => Ok(Arc::clone(array)),

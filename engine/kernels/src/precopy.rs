@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn by_itself_it_copies_what_is_slow_to_read_again() {
+    fn auto_copies_input_that_is_slow_to_read_again() {
         assert!(!is_staged(Precopy::Auto, &INPUT));
         assert!(is_staged(Precopy::Auto, &Input { is_persistent: true, ..INPUT }));
         assert!(is_staged(Precopy::Auto, &Input { is_dense: false, ..INPUT }));
     }
 
     #[test]
-    fn by_itself_it_copies_no_more_than_a_quarter_of_the_memory() {
+    fn auto_copies_at_most_a_quarter_of_the_memory() {
         let slow = Input { is_persistent: true, ..INPUT };
         assert!(is_staged(Precopy::Auto, &Input { size_bytes: 250, ..slow }));
         assert!(!is_staged(Precopy::Auto, &Input { size_bytes: 251, ..slow }));

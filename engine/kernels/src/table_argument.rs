@@ -158,7 +158,7 @@ fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, fun
     let table = reference.table().to_string();
     let name = display_name(&reference);
     let from = reference.to_quoted_string();
-    let reference = where_it_is(state, tables, reference);
+    let reference = resolve_temporary(state, tables, reference);
     let Ok(schema) = state.schema_for_ref(reference) else { return Ok(None) };
     schema.table(&table).now_or_never().unwrap_or_else(|| {
         let message = format!("{function} of \"{name}\", which is made of files or lies on another node,");
@@ -168,7 +168,7 @@ fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, fun
 }
 
 /// As in FROM, a name without a schema means the session's temporary table where there is one.
-fn where_it_is(state: &SessionState, tables: TablesOf, reference: TableReference) -> TableReference {
+fn resolve_temporary(state: &SessionState, tables: TablesOf, reference: TableReference) -> TableReference {
     match tables(state).is_some_and(|tables| tables.is_temporary(&reference)) {
         true => TableReference::partial(TEMP, reference.table()),
         false => reference,

@@ -43,7 +43,7 @@ pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&StopFlag) -> Re
     let guard = StopOnDrop(StopFlag::default());
     let (stop, span) = (guard.0.clone(), Span::current());
     let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&stop))).await;
-    done.unwrap_or_else(|error| Err(broken_down(&error.to_string())))
+    done.unwrap_or_else(|error| Err(panic_error(&error.to_string())))
 }
 
 /// Runs `f` for each item on up to `threads` threads, including this one; each takes the next item. It ends between two items when
@@ -56,7 +56,7 @@ pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl
         while !stop.is_set() && failed.lock().is_none() {
             let Some(item) = items.lock().next() else { return };
             let done = catch_unwind(AssertUnwindSafe(|| f(item)));
-            if let Err(error) = done.unwrap_or_else(|panic| Err(broken_down(panic_message(panic.as_ref())))) {
+            if let Err(error) = done.unwrap_or_else(|panic| Err(panic_error(panic_message(panic.as_ref())))) {
                 failed.lock().get_or_insert(error);
             }
         }
@@ -80,7 +80,7 @@ pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl
     }
 }
 
-fn broken_down(why: &str) -> DataFusionError {
+fn panic_error(why: &str) -> DataFusionError {
     EngineError::internal(format!("a kernel panicked: {why}")).into_datafusion()
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error_that_says_what_it_said() {
+    fn a_panic_is_an_error_with_its_message() {
         let done = for_each(2, &StopFlag::default(), vec![1, 2, 3], |item| if item == 2 { panic!("item {item}") } else { Ok(()) });
         assert!(done.unwrap_err().to_string().contains("a kernel panicked: item 2"));
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_is_told_to_stop() {
+    async fn dropping_the_future_stops_the_work() {
         let (sender, receiver) = mpsc::channel();
         let work = in_background(move |stop| {
             while !stop.is_set() {

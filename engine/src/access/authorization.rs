@@ -1,6 +1,6 @@
 //! The authorization of one statement: what its user may do and see.
 //!
-//! Invariant: what the user has no privilege on is in no snapshot that the statement is given.
+//! Invariant: the snapshot of a statement has no object on which the user has no privilege.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use common::type_names::{qualified, quoted};
 #[derive(Debug)]
 pub struct Authorization {
     effective_privileges: Arc<EffectivePrivileges>,
-    /// What the open transaction began with: what is not in it the transaction has made, and so owns.
+    /// The snapshot with which the open transaction began. Objects that are not in it were created, and are owned, by the transaction.
     base: Option<Arc<Snapshot>>,
-    /// By that transaction.
+    /// The privileges that the transaction used.
     used: Arc<UsedPrivileges>,
-    /// What this statement was let read: every scan and view asks.
+    /// The privileges that this statement used to read: every scan and view records them.
     reads: UsedPrivileges,
 }
 
@@ -40,7 +40,7 @@ impl Authorization {
         self.effective_privileges.identity.is_admin()
     }
 
-    /// Whether the name is the user's or that of a role of theirs.
+    /// Whether this is the name of the user or of one of their roles.
     pub fn has_name(&self, name: &str) -> bool {
         self.effective_privileges.names.contains(name)
     }
@@ -66,7 +66,7 @@ impl Authorization {
         }
     }
 
-    /// Whether something is older than the open transaction.
+    /// Whether an object is older than the open transaction.
     fn is_older(&self, has: impl FnOnce(&Snapshot) -> bool) -> bool {
         self.base.as_deref().is_none_or(has)
     }
@@ -112,8 +112,8 @@ impl Authorization {
         Ok(())
     }
 
-    /// Where it is noted: what changes something is to be there still when the open transaction commits, and what is read when the
-    /// result is fetched. What that transaction has made itself it owns.
+    /// Where to record the use of a privilege. One that allows changes must still be there when the open transaction commits, one to read
+    /// when the result is fetched. Objects that the transaction itself created are not recorded.
     fn notes(&self, privilege: Privilege, has: impl FnOnce(&Snapshot) -> bool) -> Option<&UsedPrivileges> {
         match privilege {
             Privilege::Select => self.is_older(has).then_some(&self.reads),
@@ -121,7 +121,7 @@ impl Authorization {
         }
     }
 
-    /// To read and write files with the rights of the process.
+    /// Requires FILES, to read and write files with the rights of the process.
     pub fn files(&self, what: &str) -> Result<(), EngineError> {
         match self.has_files() {
             true => Ok(()),
@@ -146,7 +146,7 @@ impl Authorization {
         }
     }
 
-    /// `object` is what it is and how GRANT names it.
+    /// `object` returns the object for messages, and its name in GRANT.
     fn require(&self, has: Privileges, privilege: Privilege, object: impl FnOnce() -> (String, String)) -> Result<(), EngineError> {
         if has.has(privilege) {
             return Ok(());
@@ -159,14 +159,14 @@ impl Authorization {
     }
 }
 
-/// Where that cannot be said it is taken to be there, and so not to be the transaction's own.
+/// If that cannot be determined, the view counts as existing, and so not as created by the transaction.
 fn has_view(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
     !matches!(snapshot.view(namespace, name), Ok(None))
 }
 
 impl Visibility for Authorization {
     fn has_namespace(&self, name: &str) -> bool {
-        // Every store has it, and what is in it is another question.
+        // Every store has the default schema. What is visible in it is checked separately.
         name == DEFAULT_NAMESPACE || !self.on_schema(name).is_none()
     }
 
@@ -179,7 +179,7 @@ impl Visibility for Authorization {
     }
 }
 
-/// The snapshot with no more in it than the user may know of.
+/// The snapshot, restricted to what the user may see.
 pub fn seen(snapshot: Arc<Snapshot>, authorization: Option<&Arc<Authorization>>) -> Arc<Snapshot> {
     match authorization {
         Some(authorization) if !authorization.is_admin() => Arc::new(snapshot.seen_with(Arc::<Authorization>::clone(authorization))),

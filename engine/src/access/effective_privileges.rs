@@ -1,4 +1,4 @@
-//! What a user may do, as one state of users and grants has it.
+//! The effective privileges of a user at one state of users and grants.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use super::identity::Identity;
 use super::principals::all_roles;
 use common::privilege::Privileges;
 
-/// By what they are on, so that asking needs no name of its own: each insert of a row asks.
+/// Keyed by object, so that a lookup allocates no name: each insert of a row checks.
 #[derive(Debug)]
 pub struct EffectivePrivileges {
     pub identity: Identity,
@@ -17,7 +17,7 @@ pub struct EffectivePrivileges {
     store: Privileges,
     schemas: HashMap<String, Privileges>,
     tables: HashMap<TableId, Privileges>,
-    /// By schema and name.
+    /// By schema, then by name.
     views: HashMap<String, HashMap<String, Privileges>>,
 }
 
@@ -58,7 +58,7 @@ impl EffectivePrivileges {
         self.granted(self.schemas.get(name))
     }
 
-    /// Those on its schema are for all tables in it.
+    /// Privileges on its schema apply to all tables in it.
     pub fn on_table(&self, id: TableId, namespace: &str) -> Privileges {
         self.granted(self.tables.get(&id)).and(self.on_schema(namespace).for_tables())
     }

@@ -1,4 +1,4 @@
-//! Who a session works for.
+//! The principal of a session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// None for a role.
+    /// `None` for a role.
     pub(crate) fn of(record: &PrincipalRecord) -> Option<Identity> {
         record.is_user().then(|| Identity { name: record.name.clone(), epoch: record.epoch, is_admin: record.is_admin })
     }
@@ -31,12 +31,12 @@ impl Identity {
         &self.name
     }
 
-    /// Another one after a new password, and for another user of the same name.
+    /// Changes with each new password, and differs for a later user of the same name.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// As of when the identity was made.
+    /// As of when the identity was created.
     pub fn is_admin(&self) -> bool {
         self.is_admin
     }
@@ -45,7 +45,7 @@ impl Identity {
         Identity { is_admin: false, ..self }
     }
 
-    /// The same user as of now; an error where there is none of this password any more.
+    /// The current state of the same user; an error if the user is gone or has a new password.
     pub(super) fn now(&self, access: &Access) -> Result<Identity, EngineError> {
         let now = access.principal(&self.name).and_then(|record| Identity::of(record));
         now.filter(|now| now.epoch == self.epoch).ok_or_else(|| {
@@ -55,14 +55,14 @@ impl Identity {
     }
 }
 
-/// What a session of a user looks up at each statement.
+/// The rights of a session's user, looked up for each statement.
 #[derive(Debug)]
 pub struct SessionAccess {
     identity: Identity,
     store: Arc<Store>,
-    /// As of the users and grants they were made from.
+    /// The cached privileges, with the users and grants from which they were computed.
     known: Mutex<Option<(Arc<Access>, Arc<EffectivePrivileges>)>>,
-    /// By the session's open transaction.
+    /// The privileges that the session's open transaction used.
     pub used: Arc<UsedPrivileges>,
 }
 
@@ -82,14 +82,14 @@ impl SessionAccess {
         {
             return Ok(Arc::clone(effective_privileges));
         }
-        // Nothing stays of what was known where the user is gone.
+        // If the user is gone, nothing stays cached.
         *known = None;
         let effective_privileges = Arc::new(EffectivePrivileges::of(&now, self.identity.now(&now)?));
         *known = Some((now, Arc::clone(&effective_privileges)));
         Ok(effective_privileges)
     }
 
-    /// As of now. `base` is what an open transaction began with: what it has made since is its own.
+    /// The current authorization. `base` is the snapshot with which an open transaction began: it owns what it created since.
     pub fn authorization(&self, base: Option<Arc<Snapshot>>) -> Result<Authorization, EngineError> {
         Ok(Authorization::new(self.effective_privileges()?, base, &self.used))
     }
@@ -98,7 +98,7 @@ impl SessionAccess {
         &self.store
     }
 
-    /// For who is not there any more.
+    /// An authorization without rights, for a user who no longer exists.
     pub fn nothing(&self) -> Authorization {
         Authorization::new(Arc::new(EffectivePrivileges::none(self.identity.clone())), None, &self.used)
     }

@@ -1,9 +1,9 @@
-//! Who a session works for, and what that one may do.
+//! The principals of sessions and their privileges.
 //!
-//! Names mean something to a statement only through the session's catalog, and for a user that has a snapshot in which
-//! is nothing that the user has no privilege on (`authorization.rs`). What is done with a name is held against the privilege
-//! it needs where it is done: rows are read by `StoreTable::scan` alone, and every statement passes `statement_kinds.rs`, which
-//! refuses all kinds that are not known to look themselves.
+//! A statement resolves names only through the session's catalog, whose snapshot for a user has no object without a privilege for that
+//! user (`authorization.rs`). The privilege for an operation is checked where the operation is done: rows are read only by
+//! `StoreTable::scan`, and every statement passes `statement_kinds.rs`, which refuses all kinds that are not known to check privileges
+//! themselves.
 
 mod authorization;
 mod effective_privileges;

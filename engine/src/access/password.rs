@@ -1,4 +1,4 @@
-//! Passwords: what is kept of them, and whether one fits.
+//! Passwords: hashing and verification.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use common::error::EngineError;
 use sql::Secret;
 
-/// Longer ones are refused before anything is computed of them.
+/// Longer passwords are refused before any hashing.
 const BYTES_MAX: usize = 1_024;
 
 /// The hash of a new password: argon2id, as a PHC string. Takes tens of milliseconds.
@@ -27,9 +27,9 @@ fn hash(password: &[u8]) -> Result<String, EngineError> {
     hash.map(|hash| hash.to_string()).map_err(|error| EngineError::internal(format!("a password could not be hashed: {error}")))
 }
 
-/// Whether the password is that of the hash; without a hash no password is, and finding that out takes as long.
+/// Whether the password matches the hash. Without a hash no password matches, and the check takes equally long.
 pub fn fits(password: &str, known: Option<&str>) -> bool {
-    /// Of what nobody can log in with.
+    /// A hash that nobody can log in with.
     static NOBODY: OnceLock<Option<String>> = OnceLock::new();
     // Computed even if it is not needed, so that timing does not show which users exist.
     let nobody = NOBODY.get_or_init(|| hash(b"nobody").ok());

@@ -1,4 +1,4 @@
-//! Users and roles as the store has them.
+//! Users and roles of the store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use pmem_store::{Access, PrincipalRecord, StoreError};
 
 use common::error::EngineError;
 
-/// A role that everybody has and that is no row: what is granted to it is granted to all users.
+/// A role that all users have and that has no record. Privileges granted to it are granted to all users.
 pub const PUBLIC: &str = "public";
 
-/// The name and the roles it has, also by other roles, and [`PUBLIC`].
+/// The name and all of its roles, also those inherited from other roles, and [`PUBLIC`].
 pub fn all_roles(access: &Access, name: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::from([PUBLIC.to_string()]);
     let mut unseen = vec![name.to_string()];
@@ -28,7 +28,7 @@ pub fn principal<'a>(access: &'a Access, name: &str) -> Result<&'a Arc<Principal
     access.principal(name).ok_or_else(|| no_principal(access, "user or role", name))
 }
 
-/// Names in SQL are in lower case unless they stand in quotes; those of users need not be.
+/// Unquoted names in SQL are in lower case; names of users need not be.
 pub fn no_principal(access: &Access, kind: &'static str, name: &str) -> EngineError {
     let other = access.principals().find(|record| record.name != name && record.name.to_lowercase() == name.to_lowercase());
     match other {
@@ -41,7 +41,7 @@ pub fn no_principal(access: &Access, kind: &'static str, name: &str) -> EngineEr
     }
 }
 
-/// An error where a change would leave users among whom is no admin, and before there was one.
+/// An error if a change would leave users but no admin, where there was one before.
 pub fn check_admins_left(before: &Access, after: &Access) -> Result<(), EngineError> {
     let has_admin = |access: &Access| access.principals().any(|record| record.is_user() && record.is_admin);
     if has_admin(before) && !has_admin(after) && after.has_users() {

@@ -1,4 +1,4 @@
-//! Numbers that nobody can guess, from the system.
+//! Random numbers from the operating system.
 
 use pmem_store::StoreError;
 
@@ -8,7 +8,7 @@ fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     filled.map(|()| bytes).map_err(|error| StoreError::Refused(format!("the system gives no random numbers: {error}")))
 }
 
-/// For an epoch: two passwords never have the same one, also where a backup has set the store back.
+/// A random epoch: two passwords never share one, even after a backup was restored.
 pub fn random_epoch() -> Result<u64, StoreError> {
     random().map(u64::from_be_bytes)
 }

@@ -1,4 +1,4 @@
-//! What a statement was let read, to be asked about again where its result is fetched later.
+//! Rechecks the privileges that a statement used to read, when its result is fetched later.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ pub struct ReadRecheck {
 }
 
 impl ReadRecheck {
-    /// `authorization` is that of the statement, which has noted what was read.
+    /// `authorization` is that of the statement, which has recorded its reads.
     pub fn new(access: &Arc<SessionAccess>, authorization: Arc<Authorization>) -> ReadRecheck {
         ReadRecheck { access: Arc::clone(access), authorization }
     }
 
-    /// An error where something of it was revoked. Who may read what was dropped since nobody says any more, so that it is read to its end.
+    /// An error if one of the privileges was revoked. For a table that was dropped since there are no grants any more, so its rows may be
+    /// read to the end.
     pub fn check(&self) -> Result<(), EngineError> {
         let effective_privileges = self.access.effective_privileges()?;
         let now = self.access.store().snapshot()?;

@@ -1,7 +1,7 @@
-//! Whether a user may run a statement of a kind at all.
+//! Whether a user may run a kind of statement at all.
 //!
-//! Invariant: a kind that is not named here is refused. Those that are let through hold what they name against the
-//! user's privileges where they do it; the test `a_user_without_rights_can_do_nothing_with_what_others_have` has them all.
+//! Invariant: a kind that is not named here is refused. The kinds that pass check the privileges on the objects they name themselves; the
+//! test `a_user_without_rights_can_do_nothing_with_what_others_have` covers all of them.
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
@@ -25,7 +25,7 @@ pub fn check_statement_kind(authorization: &Authorization, parsed: &Parsed) -> R
         Parsed::Maintenance(statement) => match statement {
             MaintenanceStatement::Optimize { .. } | MaintenanceStatement::Flush => Ok(()),
             MaintenanceStatement::Checkpoint => authorization.admin("CHECKPOINT"),
-            // It has every table in it, and what passwords are held against.
+            // A backup contains every table, and the password hashes.
             MaintenanceStatement::Backup { .. } => authorization.admin("BACKUP"),
         },
         Parsed::Statement(statement) => check_statement(authorization, statement),
@@ -51,7 +51,7 @@ fn check_sql(authorization: &Authorization, statement: &ast::Statement) -> Resul
             Ok(())
         }
         Sql::ShowFunctions { .. } | Sql::ShowVariable { .. } | Sql::ShowVariables { .. } | Sql::ShowCreate { .. } => Ok(()),
-        // It looks at whose the other statement is.
+        // KILL itself checks who owns the other statement.
         Sql::Kill { .. } => Ok(()),
         Sql::Set(_) | Sql::Reset(_) | Sql::Execute { .. } | Sql::Deallocate { .. } => Ok(()),
         Sql::StartTransaction { .. } | Sql::Commit { .. } | Sql::Rollback { .. } | Sql::Savepoint { .. } | Sql::ReleaseSavepoint { .. } => {

@@ -1,5 +1,5 @@
-//! The privileges that an open transaction has made use of: it commits only if they are there still. Likewise those that one statement
-//! was let read by.
+//! The privileges that an open transaction has used: it commits only if they still exist. Also the privileges that one statement used to
+//! read.
 
 use parking_lot::Mutex;
 use pmem_store::GrantObject;
@@ -8,14 +8,14 @@ use super::effective_privileges::EffectivePrivileges;
 use common::privilege::{Privilege, Privileges};
 use common::type_names::{qualified, quoted};
 
-/// Of the session's transaction, empty where none is open; or of a statement.
+/// Those of the session's transaction, empty if none is open; or those of a statement.
 #[derive(Debug, Default)]
 pub struct UsedPrivileges(Mutex<Vec<UsedPrivilege>>);
 
 #[derive(Debug)]
 struct UsedPrivilege {
     object: GrantObject,
-    /// What a table was called then.
+    /// The name of the table at that time.
     schema: String,
     name: String,
     privilege: Privilege,
@@ -37,7 +37,7 @@ impl UsedPrivileges {
         self.0.lock().is_empty()
     }
 
-    /// The sentence of one that `effective_privileges` does not have any more, of those on objects with which something `is_done`.
+    /// An error that names a revoked privilege, among those on objects for which `is_done` is true.
     pub fn check(&self, effective_privileges: &EffectivePrivileges, is_done: impl Fn(&GrantObject) -> bool) -> Result<(), String> {
         match self.missing(effective_privileges, is_done) {
             Some(missing) => Err(format!("the transaction was rolled back: it needs {missing}, which was revoked since")),
@@ -45,7 +45,7 @@ impl UsedPrivileges {
         }
     }
 
-    /// The first that `effective_privileges` does not have any more, of those on objects that are `asked_for`.
+    /// The first privilege that `effective_privileges` no longer has, among those on objects for which `asked_for` is true.
     pub fn missing(&self, effective_privileges: &EffectivePrivileges, asked_for: impl Fn(&GrantObject) -> bool) -> Option<String> {
         let used = self.0.lock();
         let mut asked_for = used.iter().filter(|used| asked_for(&used.object));

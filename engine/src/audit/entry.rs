@@ -1,4 +1,4 @@
-//! A statement of a user, until it is known what came of it.
+//! The audit record of a user's statement while its outcome is not yet known.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use crate::queries::{Outcome, Query, StatementKind, StatementRecord, hides_somet
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 
-/// More of a message is cut off.
+/// Longer messages are truncated.
 const MESSAGE_BYTES_MAX: usize = 2_000;
-/// The parser says what it has found.
+/// Messages of the parser quote the statement.
 const WITHHELD: &str = "the message is not kept: it may have the password in it";
 
-/// What the statement itself does not know of its end.
+/// What only the caller knows about the end of a statement.
 pub struct Audited {
     audit: Arc<AuditWriter>,
     message: Option<String>,
-    /// The message may have a part of the statement's text in it.
+    /// The message may quote the statement.
     quotes_statement: bool,
     /// Rows that were changed, where that is known.
     changed: Option<u64>,
@@ -48,7 +48,7 @@ impl StatementRecord for Audited {
     }
 
     fn end(self: Box<Self>, query: &Query, outcome: Outcome) {
-        // A write gives one row, which says how many it changed.
+        // A write yields one row, which has the number of changed rows.
         let rows = match query.kind() {
             Some(StatementKind::Query) => Some(query.rows_returned()),
             Some(StatementKind::Write) => self.changed,
@@ -83,7 +83,7 @@ fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// What is cut says so.
+/// Truncates a text, and says so at its end.
 pub fn cut(text: &str, bytes_max: usize) -> String {
     let beginning = &text[..text.floor_char_boundary(bytes_max)];
     let mark = if beginning.len() < text.len() { "…" } else { "" };

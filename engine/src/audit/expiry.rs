@@ -1,4 +1,4 @@
-//! Rows that are old enough go.
+//! Deletes old rows of the audit.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::constraints::{DeletedRows, ZoneCursor, all_parts, read_zones};
 use common::clock::now_ms;
 use common::error::EngineError;
 
-/// Deletes what is older than the retention; rows are in the order of their time, so that it stops at the first zone
-/// that is young enough. How many went.
+/// Deletes rows older than the retention, and returns how many. Rows are in the order of time, so it stops at the first zone that is
+/// young enough.
 pub fn expire(store: &Store) -> Result<u64, EngineError> {
     let retention_ms = retention_ms(store)?;
     let (Some(table), Some(before_ms)) = (stored(store)?, now_ms().checked_sub(retention_ms)) else { return Ok(0) };

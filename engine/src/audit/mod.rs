@@ -1,8 +1,8 @@
-//! A row for each statement of a user: who ran what, when, and what came of it. `system.audit` is where they are read.
+//! A row for each statement of a user: who ran what, when, and with which outcome. `system.audit` shows them.
 //!
-//! Rows wait in memory for at most a second and are then added to a table of the store together, to be durable soon:
-//! a statement waits for no disk because of them. The table lies in the schema `system`, so nobody can name it to write to it.
-//! A login that was refused has a row too (`refused.rs`).
+//! Rows wait in memory for at most a second and are then added to a table of the store together, with asynchronous durability: no
+//! statement waits for the disk because of them. The table is in the schema `system`, so no statement can write to it.
+//! A refused login has a row too (`refused.rs`).
 
 mod entry;
 mod expiry;

@@ -1,4 +1,4 @@
-//! Logins that were refused. Who has no password can make as many as they like, so only some of them have a row.
+//! Refused logins. A client without a password can cause any number of them, so only some are recorded.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use super::writer::AuditWriter;
 use common::clock::now_ms;
 use common::error::kind::ErrorKind;
 
-/// A name has one row in this time.
+/// A name gets at most one row in this time.
 const NAME_EVERY: Duration = Duration::from_secs(10);
-/// And all names together so many in this one.
+/// All names together get at most this number of rows in `ROWS_EVERY`.
 const ROWS_MAX: usize = 20;
 const ROWS_EVERY: Duration = Duration::from_secs(60);
-/// What comes from outside is cut; no user has a longer name.
+/// Input from outside is truncated; no user has a longer name.
 const NAME_BYTES_MAX: usize = 128;
 const REASON_BYTES_MAX: usize = 500;
 
 impl AuditWriter {
-    /// Adds a row for a login that was refused, unless there were too many of late.
+    /// Records a refused login, unless there were too many recently.
     pub fn refused_login(&self, user: &str, peer: &str, reason: &str) {
         let user = cut(user, NAME_BYTES_MAX);
         let Some(left_out) = self.refused.row_for(&user, Instant::now()) else { return };
@@ -44,7 +44,7 @@ impl AuditWriter {
 #[derive(Debug, Default)]
 pub struct RefusedLogins(Mutex<RefusedState>);
 
-/// **Invariant:** no more names than there are rows in `ROWS_EVERY`.
+/// **Invariant:** it holds no more names than there are rows in `ROWS_EVERY`.
 #[derive(Debug, Default)]
 struct RefusedState {
     names: HashMap<String, Instant>,
@@ -53,7 +53,7 @@ struct RefusedState {
 }
 
 impl RefusedLogins {
-    /// Whether there is to be a row for this one: then how many had none since the last row.
+    /// Whether this login gets a row: then how many got none since the last row.
     fn row_for(&self, user: &str, now: Instant) -> Option<u64> {
         let mut inner = self.0.lock();
         let inner = &mut *inner;

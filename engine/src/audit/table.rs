@@ -1,4 +1,4 @@
-//! The table that the rows are kept in.
+//! The table of the audit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -18,17 +18,17 @@ pub const AUDIT_TABLE: &str = "audit";
 const RETENTION: &str = "audit_retention_ms";
 const DEFAULT_RETENTION_MS: u64 = 90 * 24 * 3_600 * 1_000;
 
-/// How often rows are tried to be added in a row: another thing of the table's name stays in the way for ever.
+/// How often adding rows is tried in succession: another object with the table's name never goes away.
 const ATTEMPTS_MAX: u32 = 10;
 
 #[derive(Debug, Default)]
 pub struct AuditRow {
     pub time_ms: u64,
     pub user: Arc<str>,
-    /// 0 where there was none.
+    /// 0 if there was no session.
     pub session_id: u64,
     pub statement: String,
-    /// None where it failed before that was known.
+    /// `None` if the statement failed before its kind was known.
     pub kind: Option<&'static str>,
     pub outcome: &'static str,
     pub message: Option<String>,
@@ -66,20 +66,20 @@ static DECLARED: LazyLock<SchemaRef> = LazyLock::new(|| match batch(&[]) {
     Err(_) => Arc::new(Schema::empty()),
 });
 
-/// The place in the table of the time.
+/// The position of the time column.
 pub const TIME: usize = 0;
 
 pub fn stored(store: &Store) -> Result<Option<TableSnapshot>, StoreError> {
     store.snapshot()?.table(SYSTEM, AUDIT_TABLE)
 }
 
-/// Adds the rows in one commit, to be durable soon; makes the table if there is none.
+/// Adds the rows in one commit with asynchronous durability; creates the table if needed.
 pub fn add(store: &Store, rows: &[AuditRow]) -> Result<(), StoreError> {
     let physical = physical_schema(&DECLARED);
     let rows = physical_rows(&[batch(rows)?], &physical)?;
     for _ in 1..ATTEMPTS_MAX {
         match try_add(store, &rows) {
-            // Somebody else has made the table, or changed it, meanwhile.
+            // Another thread has created or altered the table meanwhile.
             Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. } | StoreError::TableGone) => {}
             done => return done,
         }
@@ -122,14 +122,14 @@ fn create(store: &Store) -> Result<(), StoreError> {
     transaction.commit("AUDIT").map(|_| ())
 }
 
-/// How long a row stays.
+/// How long a row is kept.
 pub fn retention_ms(store: &Store) -> Result<u64, StoreError> {
     let table = stored(store)?;
     let said = table.as_ref().and_then(|table| table.record().options.get(RETENTION)).and_then(|text| text.parse().ok());
     Ok(said.unwrap_or(DEFAULT_RETENTION_MS))
 }
 
-/// None: as long as without being told.
+/// `None` restores the default.
 pub fn set_retention_ms(store: &Store, retention_ms: Option<u64>) -> Result<(), StoreError> {
     if stored(store)?.is_none() {
         create(store)?;
@@ -145,7 +145,7 @@ pub fn set_retention_ms(store: &Store, retention_ms: Option<u64>) -> Result<(), 
     transaction.commit("ALTER SYSTEM").map(|_| ())
 }
 
-/// An error where this is the table of the audit: it has what was done, and not what somebody writes.
+/// An error if this is the table of the audit: it records what was done, and nobody else may write to it.
 pub fn check_not_audit(namespace: &str, name: &str) -> Result<(), EngineError> {
     match namespace == SYSTEM && name == AUDIT_TABLE {
         true => Err(EngineError::unsupported(

@@ -1,4 +1,4 @@
-//! Rows wait here, and a thread of their own brings them into the store.
+//! Queues audit rows; a thread writes them to the store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::refused::RefusedLogins;
 use super::table::{AUDIT_TABLE, AuditRow, add};
 use crate::blocking::holding_up_nobody;
 
-/// Rows are not in the store for so long at most.
+/// A row is written at most this long after its statement.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// While the store takes none, it is asked again after a time that doubles up to this.
+/// While the store accepts no writes, the thread retries after a time that doubles up to this.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(60);
-/// So many go together; more wait for the next ones.
+/// How many rows one commit has at most.
 const TOGETHER_MAX: usize = 512;
-/// While the store takes nothing, the oldest of more than these are lost, and the log says so.
+/// While the store accepts no writes, the oldest rows beyond this number are dropped, and the log says so.
 const WAITING_MAX: usize = 20_000;
 const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// A store that is only read has none of its statements.
+/// A store that is open for reading only has no audit.
 #[derive(Debug)]
 pub struct AuditWriter {
     pub(super) refused: RefusedLogins,
@@ -33,11 +33,11 @@ pub struct AuditWriter {
 
 #[derive(Debug)]
 struct AuditQueue {
-    /// Given back when the engine closes it.
+    /// Released when the engine closes it.
     store: Mutex<Option<Arc<Store>>>,
     inner: Mutex<QueueState>,
     woken: Condvar,
-    /// One writes at a time, so that rows keep their order.
+    /// One thread writes at a time, so that rows keep their order.
     writing: Mutex<()>,
 }
 
@@ -45,11 +45,11 @@ struct AuditQueue {
 struct QueueState {
     rows: VecDeque<AuditRow>,
     is_closing: bool,
-    /// Since the store has taken none; None while it takes them.
+    /// Set while the store accepts no writes.
     trouble: Option<WriteFailures>,
 }
 
-/// **Invariant:** the log has two lines of it, one at its beginning and one at its end.
+/// **Invariant:** the log has two lines about it, one at its beginning and one at its end.
 #[derive(Debug, Default, PartialEq)]
 struct WriteFailures {
     failures: u32,
@@ -57,7 +57,7 @@ struct WriteFailures {
 }
 
 impl WriteFailures {
-    /// Until it is worth asking again.
+    /// The time until the next try.
     fn wait(&self) -> Duration {
         RETRY_WAIT_MAX.min(WAIT_MAX * 2u32.saturating_pow(self.failures.min(10)))
     }
@@ -91,12 +91,12 @@ impl AuditWriter {
         }
     }
 
-    /// What was kept until now is in the store when this returns, for who wants to read it.
+    /// Writes all queued rows into the store before it returns, so that a reader sees them.
     pub fn flush(&self) {
         self.shared.write();
     }
 
-    /// The same, if the statement is about to read it.
+    /// The same, if the statement is about to read the audit.
     pub fn flush_for(&self, sql: &str) {
         let is_empty = self.shared.inner.lock().rows.is_empty();
         if !is_empty && sql.as_bytes().windows(AUDIT_TABLE.len()).any(|word| word.eq_ignore_ascii_case(AUDIT_TABLE.as_bytes())) {
@@ -104,7 +104,7 @@ impl AuditWriter {
         }
     }
 
-    /// With the first row: an engine whose sessions have no user needs no thread.
+    /// The first row starts the thread: an engine whose sessions have no user needs none.
     fn start(&self) {
         let mut thread = self.thread.lock();
         if thread.is_none() {
@@ -116,7 +116,7 @@ impl AuditWriter {
         }
     }
 
-    /// Writes what is left. Nothing is kept any more.
+    /// Writes what is left. Later rows are dropped.
     pub fn close(&self) {
         self.shared.inner.lock().is_closing = true;
         self.shared.woken.notify_all();
@@ -130,7 +130,7 @@ impl AuditWriter {
     }
 }
 
-/// Of an engine, which closes it when it goes: a statement whose reader is still there may hold it longer.
+/// Closes the audit when the engine is dropped: a statement with a slow reader may hold the writer longer.
 #[derive(Debug)]
 pub struct OpenAuditWriter(pub Arc<AuditWriter>);
 
@@ -174,12 +174,12 @@ impl AuditQueue {
         }
     }
 
-    /// Until rows are to be written; whether these are the last ones.
+    /// Waits until rows are to be written; returns whether these are the last ones.
     fn wait(&self) -> bool {
         let mut inner = self.inner.lock();
         let was_in_trouble = inner.trouble.is_some();
         let until = Instant::now() + inner.trouble.as_ref().map_or(WAIT_MAX, WriteFailures::wait);
-        // Many rows are no reason to ask a store again that takes none; that it has taken some is.
+        // While the store accepts no writes, a full queue is no reason to retry early; a successful write is.
         let goes_on = |inner: &QueueState| match was_in_trouble {
             true => inner.trouble.is_none(),
             false => inner.rows.len() >= TOGETHER_MAX,
@@ -208,7 +208,7 @@ impl AuditQueue {
             if rows.is_empty() {
                 return;
             }
-            // A store that is only read has no audit of who reads it.
+            // A store that is open for reading only has no audit.
             let Some(store) = &store else { continue };
             match add(store, &rows) {
                 Ok(()) => self.done(),
@@ -231,7 +231,7 @@ impl AuditQueue {
         tracing::warn!(lost = trouble.lost, "rows of the audit are written again");
     }
 
-    /// The rows wait for the next time.
+    /// Puts the rows back for the next try.
     fn failed(&self, rows: Vec<AuditRow>, error: &StoreError) {
         let mut inner = self.inner.lock();
         for row in rows.into_iter().rev() {

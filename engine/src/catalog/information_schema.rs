@@ -31,9 +31,10 @@ impl InformationSchema {
     pub fn new(catalog: &Arc<StoreCatalog>) -> Option<InformationSchema> {
         let state = catalog.state.read().upgrade()?;
         let state = state.read();
-        let others = InformationSchemaProvider::new(Arc::clone(state.catalog_list()));
+        let catalog = catalog.for_information_schema();
+        let others = InformationSchemaProvider::new(catalog.catalog_list());
         let others = others.with_table_functions(state.table_functions().clone());
-        let handle = CatalogHandle(Arc::clone(catalog));
+        let handle = CatalogHandle(catalog);
         let schemas = handle.schema_names().into_iter().filter_map(|name| {
             let schema = handle.schema(&name)?;
             Some((name, schema))

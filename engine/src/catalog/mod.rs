@@ -17,12 +17,12 @@ mod view_planner;
 
 pub use listing::TableListing;
 pub(crate) use listing::system_listing;
-pub(crate) use private_tables::{PrivateTable, SCHEMA, with_tables, with_the_same_tables};
+pub(crate) use private_tables::{PrivateTable, SCHEMA, register_private};
 pub(crate) use provider::{CatalogHandle, StoreCatalog};
 pub(crate) use pruned_table::{plan_with_referenced_columns, plan_with_whole_tables, prune_table};
 pub(crate) use referenced_columns::constraint_of;
 pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use stored_name::resolve;
 pub(crate) use table::{StoreTable, check_writable, not_writable, not_writable_view};
-pub(crate) use view::{external_provider, planning};
+pub(crate) use view::external_provider;
 pub(crate) use view_planner::ViewPlanner;

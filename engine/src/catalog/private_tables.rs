@@ -1,61 +1,25 @@
-//! Tables that a statement's own query reads and no statement can name.
+//! Tables that a statement's own query reads and no other statement can name: they are in the statement's own list of catalogs.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use datafusion::execution::SessionState;
 
-/// A schema that is there while a statement that changes rows is planned.
-pub const SCHEMA: &str = "__quiver";
+const CATALOG: &str = "__quiver";
+const NAMESPACE: &str = "statement";
+/// With its catalog.
+pub const SCHEMA: &str = "__quiver.statement";
 
 pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
 
-tokio::task_local! {
-    static TABLES: Vec<PrivateTable>;
-}
-
-/// Runs `planning` with `tables` in the schema [`SCHEMA`].
-pub async fn with_tables<F: Future>(tables: Vec<PrivateTable>, planning: F) -> F::Output {
-    TABLES.scope(tables, Box::pin(planning)).await
-}
-
-/// `planning` with the tables that are there now, on whichever thread.
-pub fn with_the_same_tables<F: Future>(planning: F) -> impl Future<Output = F::Output> {
-    let tables = TABLES.try_with(Vec::clone).ok();
-    async move {
-        match tables {
-            Some(tables) => with_tables(tables, planning).await,
-            None => planning.await,
-        }
+/// Puts the tables into the schema [`SCHEMA`] of the statement whose state it is.
+pub fn register_private(state: &SessionState, tables: Vec<PrivateTable>) -> Result<()> {
+    let (catalog, schema) = (MemoryCatalogProvider::new(), MemorySchemaProvider::new());
+    for (name, table) in tables {
+        schema.register_table(name.to_string(), table)?;
     }
-}
-
-pub fn private_schema(name: &str) -> Option<Arc<dyn SchemaProvider>> {
-    if name != SCHEMA {
-        return None;
-    }
-    let tables = TABLES.try_with(Vec::clone).ok()?;
-    Some(Arc::new(PrivateSchema { tables }))
-}
-
-#[derive(Debug)]
-struct PrivateSchema {
-    tables: Vec<PrivateTable>,
-}
-
-#[async_trait]
-impl SchemaProvider for PrivateSchema {
-    fn table_names(&self) -> Vec<String> {
-        self.tables.iter().map(|(name, _)| name.to_string()).collect()
-    }
-
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let found = self.tables.iter().find(|(known, _)| *known == name);
-        Ok(found.map(|(_, table)| Arc::clone(table)))
-    }
-
-    fn table_exist(&self, name: &str) -> bool {
-        self.tables.iter().any(|(known, _)| *known == name)
-    }
+    catalog.register_schema(NAMESPACE, Arc::new(schema))?;
+    state.catalog_list().register_catalog(CATALOG.to_string(), Arc::new(catalog));
+    Ok(())
 }

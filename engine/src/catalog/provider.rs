@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use datafusion::catalog::Session;
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, Session};
 use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
@@ -13,7 +13,7 @@ use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
 use crate::access::{Authorization, SessionAccess, seen};
 use crate::planning::Work;
-use crate::queries::Principal;
+use crate::queries::{CommitGuard, Principal};
 use crate::shared::EngineShared;
 use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
@@ -22,24 +22,30 @@ use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
-#[derive(Debug)]
+/// That of a session, and that of a statement, which is made of it.
+#[derive(Debug, Clone)]
 pub struct StoreCatalog {
     pub(super) engine: Arc<EngineShared>,
-    /// The snapshot of the statement being planned; older plans keep their own. `None` while the session
-    /// is idle, so that an idle session pins no files.
-    statement_snapshot: RwLock<Option<StatementSnapshot>>,
+    /// What the statement sees. None in that of a session, where names mean what they mean now: an idle session pins no files.
+    statement: Option<StatementSnapshot>,
+    /// Of the statement, which may be ended by somebody else.
+    commit_guard: Option<Arc<CommitGuard>>,
+    /// How many views deep the text is in which names are looked up.
+    pub(super) view_depth: usize,
+    /// For information_schema, from which a view that cannot be used hides nothing else.
+    pub(super) omits_broken_views: bool,
     /// Whom the session works for; None: the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The version that was last seen.
-    seen: AtomicU64,
+    seen: Arc<AtomicU64>,
     /// For planning the text of views; set once the session exists.
-    pub(super) state: RwLock<Weak<parking_lot::RwLock<SessionState>>>,
+    pub(super) state: Arc<RwLock<Weak<RwLock<SessionState>>>>,
     /// Plans the text of views.
     pub(super) views: Arc<dyn ViewPlanner>,
     /// The session's; what it has changed is what names mean.
     transaction: Arc<TransactionSlot>,
     /// The session's, and of the transactions that were begun in it.
-    temporary: RwLock<Arc<TemporaryTables>>,
+    temporary: Arc<RwLock<Arc<TemporaryTables>>>,
 }
 
 /// What a statement sees, and what it may do with it.
@@ -104,9 +110,20 @@ impl StoreCatalog {
         access: Option<Arc<SessionAccess>>,
         views: Arc<dyn ViewPlanner>,
     ) -> Arc<Self> {
-        let seen = AtomicU64::new(snapshot.version());
-        let (statement_snapshot, state, temporary) = (RwLock::default(), RwLock::default(), RwLock::default());
-        Arc::new(StoreCatalog { engine, statement_snapshot, access, seen, state, views, transaction, temporary })
+        let (seen, state, temporary) = (Arc::new(AtomicU64::new(snapshot.version())), Arc::default(), Arc::default());
+        Arc::new(StoreCatalog {
+            engine,
+            statement: None,
+            commit_guard: None,
+            view_depth: 0,
+            omits_broken_views: false,
+            access,
+            seen,
+            state,
+            views,
+            transaction,
+            temporary,
+        })
     }
 
     /// That of a session of the engine; None where DataFusion has made the session by itself.
@@ -168,7 +185,7 @@ impl StoreCatalog {
 
     /// Where the statement being planned writes to.
     pub fn write_scope(&self) -> WriteScope {
-        WriteScope::new(&self.engine, &self.transaction, self.snapshot())
+        WriteScope::new(&self.engine, &self.transaction, self.snapshot(), self.commit_guard.clone())
     }
 
     /// That of the session's clocks.
@@ -183,8 +200,8 @@ impl StoreCatalog {
     }
 
     fn statement_snapshot(&self) -> StatementSnapshot {
-        if let Some(statement_snapshot) = &*self.statement_snapshot.read() {
-            return statement_snapshot.clone();
+        if let Some(statement) = &self.statement {
+            return statement.clone();
         }
         let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base()));
         let authorization =
@@ -198,33 +215,40 @@ impl StoreCatalog {
         Ok(StatementSnapshot::new(snapshot, self.authorization_now()?))
     }
 
-    /// The statement is planned, and has what it reads.
-    pub fn release_snapshot(&self) {
-        self.transaction.set_commit_guard(None);
-        let statement_snapshot = self.statement_snapshot.write().take();
-        // Its last reader may remove files, which nobody else has to wait for.
-        drop(statement_snapshot);
+    /// For a statement that begins now: names mean what the open transaction sees, or else what the last commit says.
+    pub fn for_statement(&self, commit_guard: Option<&Arc<CommitGuard>>) -> Result<Arc<StoreCatalog>, EngineError> {
+        let authorization = self.authorization_now()?;
+        let snapshot = self.transaction.snapshot().map_or_else(|| self.last_commit(), Ok)?;
+        let statement = Some(StatementSnapshot::new(snapshot, authorization));
+        Ok(Arc::new(StoreCatalog { statement, commit_guard: commit_guard.cloned(), ..self.clone() }))
     }
 
-    /// Names mean what the open transaction sees from here on, or else what the last commit says.
-    pub fn acquire_snapshot(&self) -> Result<(), EngineError> {
-        let authorization = self.authorization_now()?;
-        let snapshot = match self.transaction.snapshot() {
-            Some(snapshot) => {
-                *self.statement_snapshot.write() = Some(StatementSnapshot::new(snapshot, authorization));
-                return Ok(());
-            }
-            None => self.engine.store.snapshot()?,
-        };
+    fn last_commit(&self) -> Result<Arc<Snapshot>, EngineError> {
+        let snapshot = self.engine.store.snapshot()?;
         if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
             self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
             self.engine.rules.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
-        *self.statement_snapshot.write() = Some(StatementSnapshot::new(snapshot, authorization));
-        Ok(())
+        Ok(snapshot)
     }
 
-    pub fn use_session(&self, state: Weak<parking_lot::RwLock<SessionState>>) {
+    /// For the text of a view that was found in it.
+    pub(super) fn for_view(&self) -> Arc<StoreCatalog> {
+        Arc::new(StoreCatalog { view_depth: self.view_depth + 1, omits_broken_views: false, ..self.clone() })
+    }
+
+    pub(super) fn for_information_schema(&self) -> Arc<StoreCatalog> {
+        Arc::new(StoreCatalog { omits_broken_views: true, ..self.clone() })
+    }
+
+    /// Where a state of DataFusion finds this catalog.
+    pub fn catalog_list(self: &Arc<Self>) -> Arc<dyn CatalogProviderList> {
+        let list = MemoryCatalogProviderList::new();
+        list.register_catalog(CATALOG.to_string(), Arc::new(CatalogHandle(Arc::clone(self))));
+        Arc::new(list)
+    }
+
+    pub fn use_session(&self, state: Weak<RwLock<SessionState>>) {
         *self.state.write() = state;
     }
 

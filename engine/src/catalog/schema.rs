@@ -87,7 +87,7 @@ impl SchemaProvider for StoreSchema {
             Some(record) => match self.view(&record).await {
                 Ok(provider) => Ok(Some(provider)),
                 // One that cannot be used hides nothing else from information_schema.
-                Err(_) if !view::is_planning() => Ok(None),
+                Err(_) if self.catalog.omits_broken_views => Ok(None),
                 Err(error) => Err(error),
             },
             None => Ok(None),

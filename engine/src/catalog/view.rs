@@ -37,28 +37,15 @@ const DEPTH_MAX: usize = 64;
 
 const TO_ITSELF: &str = "refers to itself";
 
-tokio::task_local! {
-    static DEPTH: usize;
-}
-
-/// Names in a statement are being looked up.
-pub async fn planning<F: Future>(lookup: F) -> F::Output {
-    DEPTH.scope(0, Box::pin(lookup)).await
-}
-
-pub fn is_planning() -> bool {
-    DEPTH.try_with(|_| ()).is_ok()
-}
-
 pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
-    let depth = DEPTH.try_with(|depth| *depth).unwrap_or(0) + 1;
-    if depth > DEPTH_MAX {
+    if catalog.view_depth >= DEPTH_MAX {
         return plan_err!("view \"{}\" {TO_ITSELF}", record.name);
     }
     let state = catalog.state.read().upgrade();
-    let Some(state) = state.map(|state| state.read().clone()) else {
+    let Some(mut state) = state.map(|state| state.read().clone()) else {
         return plan_err!("view \"{}\" is used outside a session", record.name);
     };
+    state.register_catalog_list(catalog.for_view().catalog_list());
     let broken = |error| {
         let error = catalog.views.explained(&state, catalog, error);
         // Says nothing of the view.
@@ -85,7 +72,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             Ok(table_in_zone(found, state.config_options().execution.time_zone.as_deref()))
         }
         statement => {
-            let plan = DEPTH.scope(depth, Box::pin(catalog.views.plan(&state, statement))).await.map_err(broken)?;
+            let plan = catalog.views.plan(&state, statement).await.map_err(broken)?;
             let name = qualified(&record.namespace, &record.name);
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }

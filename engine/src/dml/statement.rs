@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::{Explain, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
@@ -10,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
 use super::insert_defaults::fill_defaults;
 use super::plan::RowChange;
 use super::{delete, merge, update, upsert};
-use crate::catalog::with_tables;
+use crate::catalog::register_private;
 use crate::execution::StatementContext;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
@@ -30,7 +29,6 @@ impl StatementContext {
 
 /// The plan of a statement that changes rows, None for any other.
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
-    let declares_types = declares_types(statement);
     let Some(place) = place_of_change(statement) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
     let mut wanted = match wanted(ctx, change).await? {
@@ -41,10 +39,10 @@ async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Op
         }
     };
     *place = wanted.query()?;
-    let tables = std::mem::take(&mut wanted.tables);
+    register_private(&ctx.state, std::mem::take(&mut wanted.tables))?;
     let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
-    let plan = with_tables(tables, ctx.plan_query(query)).await?;
-    Ok(Some(finished(&wanted, plan, declares_types)?))
+    let plan = ctx.plan_query(query).await?;
+    Ok(Some(finished(&wanted, plan)?))
 }
 
 enum Change {
@@ -114,38 +112,21 @@ fn without_with(statement: ast::Statement) -> Result<(ast::Statement, Option<Wit
 }
 
 /// Puts the change in the place of its query: below EXPLAIN and PREPARE, or at the top.
-fn finished(wanted: &RowChange, plan: LogicalPlan, declares_types: bool) -> Result<LogicalPlan, EngineError> {
+fn finished(wanted: &RowChange, plan: LogicalPlan) -> Result<LogicalPlan, EngineError> {
     Ok(match plan {
         LogicalPlan::Explain(explain) => {
-            let plan = Arc::new(finished(wanted, Arc::unwrap_or_clone(explain.plan), declares_types)?);
+            let plan = Arc::new(finished(wanted, Arc::unwrap_or_clone(explain.plan))?);
             let stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
             LogicalPlan::Explain(Explain { plan, stringified_plans, ..explain })
         }
         LogicalPlan::Analyze(mut analyze) => {
-            analyze.input = Arc::new(finished(wanted, Arc::unwrap_or_clone(analyze.input), declares_types)?);
+            analyze.input = Arc::new(finished(wanted, Arc::unwrap_or_clone(analyze.input))?);
             LogicalPlan::Analyze(analyze)
         }
         LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-            let input = finished(wanted, Arc::unwrap_or_clone(prepare.input), declares_types)?;
-            let fields = if declares_types { prepare.fields } else { parameter_fields(&input)? };
-            LogicalPlan::Statement(PlanStatement::Prepare(Prepare { fields, input: Arc::new(input), ..prepare }))
+            let input = Arc::new(finished(wanted, Arc::unwrap_or_clone(prepare.input))?);
+            LogicalPlan::Statement(PlanStatement::Prepare(Prepare { input, ..prepare }))
         }
         query => wanted.plan(query)?,
     })
-}
-
-/// The types of parameters as the columns they are assigned to have them; none where one is unknown.
-fn parameter_fields(plan: &LogicalPlan) -> Result<Vec<FieldRef>, EngineError> {
-    let mut known = plan.get_parameter_fields()?;
-    let fields = (1..=known.len()).map(|number| known.remove(&format!("${number}")).flatten());
-    Ok(fields.collect::<Option<Vec<_>>>().unwrap_or_default())
-}
-
-fn declares_types(statement: &Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => {
-            matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
-        }
-        _ => false,
-    }
 }

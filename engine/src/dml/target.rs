@@ -34,13 +34,11 @@ impl ChangeTarget {
     ) -> Result<ChangeTarget, EngineError> {
         let lowers_names = ctx.state.config_options().sql_parser.enable_ident_normalization;
         let reference = object_name_to_table_reference(name, lowers_names)?;
-        let found = catalog::planning(async {
-            match ctx.state.schema_for_ref(reference.clone()) {
-                Ok(schema) => schema.table(reference.table()).await,
-                Err(_) => Ok(None),
-            }
-        });
-        let Some(provider) = found.await.map_err(|error| ctx.located(error))? else {
+        let found = match ctx.state.schema_for_ref(reference.clone()) {
+            Ok(schema) => schema.table(reference.table()).await.map_err(|error| ctx.located(error))?,
+            Err(_) => None,
+        };
+        let Some(provider) = found else {
             let missing = reference.resolve(common::names::CATALOG, pmem_store::DEFAULT_NAMESPACE);
             return Err(ctx.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
         };

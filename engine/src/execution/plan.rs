@@ -10,7 +10,6 @@ use futures::FutureExt;
 
 use super::statement_context::StatementContext;
 use crate::access::check_statement_kind;
-use crate::catalog;
 use crate::planning;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
@@ -34,14 +33,14 @@ impl StatementContext {
     /// The plan of any statement but those that change rows.
     pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
-            return catalog::planning(plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
+            return Box::pin(plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone());
         let planned = async move {
-            let planned = catalog::planning(plan_statement(&state, statement)).await;
+            let planned = plan_statement(&state, statement).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
-        self.catalog.on_planner_thread(catalog::with_the_same_tables(planned).boxed()).await
+        self.catalog.on_planner_thread(planned.boxed()).await
     }
 
     /// The plan with the types that it has when it runs.

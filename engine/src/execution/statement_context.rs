@@ -47,7 +47,7 @@ pub struct StatementContext {
 }
 
 impl StatementContext {
-    /// Of a session whose catalog has the statement's snapshot by now; `state` is the statement's own.
+    /// `catalog` and `state` are the statement's own.
     pub(crate) fn new(
         engine: &Arc<EngineShared>,
         catalog: &Arc<StoreCatalog>,
@@ -66,6 +66,7 @@ impl StatementContext {
         if let Some(started) = catalog.transaction().started_at() {
             state.execution_props_mut().query_execution_start_time = Some(started.into());
         }
+        state.register_catalog_list(catalog.catalog_list());
         state.config_mut().set_extension(Arc::clone(&collector));
         let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         state.config_mut().options_mut().extensions.insert(memory.clone());
@@ -161,9 +162,8 @@ impl StatementContext {
     }
 }
 
-/// The session holds no files of a statement that nobody waits for any more.
 impl Drop for StatementContext {
     fn drop(&mut self) {
-        self.catalog.release_snapshot();
+        self.memory.end_planning();
     }
 }

@@ -62,8 +62,7 @@ pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: Fil
     let writer = loading.writer(ctx)?.in_segments()?;
     let stream = loading.start(ctx).await?;
     let rows = writer.write_all(stream).await?.commit("IMPORT").await?;
-    ctx.catalog.acquire_snapshot()?;
-    let table = ctx.catalog.snapshot().table(&options.namespace, &options.table)?;
+    let table = ctx.catalog.now()?.snapshot.table(&options.namespace, &options.table)?;
     Ok(ImportSummary {
         rows,
         rows_skipped: progress.rows_skipped(),

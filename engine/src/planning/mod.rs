@@ -18,7 +18,6 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use crate::queries::Principal;
-use common::cancellable_rules::CancellationSource;
 use common::error::EngineError;
 use common::stack::with_large_stack;
 use permits::PlanningPermits;
@@ -40,7 +39,8 @@ impl Planning {
         Planning { places: PlanningPermits::new(threads) }
     }
 
-    /// What `work` gives, which works on a thread of its own once it is this user's turn. Dropped, it asks the work to end.
+    /// What `work` gives, which works on a thread of its own once it is this user's turn. Dropped, it drops the work where that waits; the
+    /// rules of a planner end with the statement.
     ///
     /// **Invariant:** `work` does not call this again: it would wait for the permit that it holds itself.
     pub async fn on_planner_thread<T: Send + 'static>(&self, principal: &Principal, work: Work<T>) -> Result<T, EngineError> {
@@ -48,30 +48,24 @@ impl Planning {
         let Ok(runtime) = Handle::try_current() else { return work.await };
         let place = self.places.take(principal).await;
         let (mut give, given) = oneshot::channel();
-        let source = CancellationSource::default();
-        let token = source.token();
         let work = work.instrument(tracing::Span::current());
         let planner = tokio::task::spawn_blocking(move || {
             let _place = place;
             // A plan that nobody takes is dropped here, on the large stack.
             with_large_stack(|| {
-                token.run_with(|| {
-                    let done = runtime.block_on(async {
-                        tokio::select! {
-                            biased;
-                            () = give.closed() => None,
-                            done = work => Some(done),
-                        }
-                    });
-                    if let Some(done) = done {
-                        drop(give.send(done));
+                let done = runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = give.closed() => None,
+                        done = work => Some(done),
                     }
-                })
+                });
+                if let Some(done) = done {
+                    drop(give.send(done));
+                }
             });
         });
-        let done = given.await;
-        drop(source);
-        match done {
+        match given.await {
             Ok(done) => done,
             Err(_) => match planner.await {
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

@@ -109,7 +109,7 @@ impl PlanContext {
             return optimised(&self.state, &self.catalog, sql, statement).await;
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), sql.to_string());
-        let made = catalog::planning(async move { optimised(&state, &catalog, &text, statement).await });
+        let made = async move { optimised(&state, &catalog, &text, statement).await };
         self.catalog.on_planner_thread(made.boxed()).await
     }
 

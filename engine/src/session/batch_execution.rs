@@ -11,8 +11,8 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
-use super::Session;
 use super::parameters::takes_parameters;
+use super::{Session, StartLock};
 use crate::catalog::resolve;
 use crate::constraints::identifier;
 use crate::execution::StatementContext;
@@ -42,15 +42,15 @@ impl Session {
     }
 
     async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
-        let _start_lock = self.start_lock(query).await?;
+        let start_lock = &self.start_lock(query).await?;
         let parameters = &valid_values(parameters, 1).inspect_err(|_| self.fail_transaction())?;
-        let ctx = self.begin(sql, query)?;
+        let ctx = self.begin(start_lock, sql, query)?;
         let rows = query.commit_guard.until_stopped(deep(sql.len(), self.plain_insert(&ctx, parameters))).await;
-        self.catalog.release_snapshot();
+        drop(ctx);
         match rows {
             Ok(None) => {}
             Ok(Some(ParameterRows { target, rows })) => {
-                return self.ingest_in(query, target, rows.schema(), futures::stream::iter([Ok(rows)])).await;
+                return self.ingest_in(start_lock, query, target, rows.schema(), futures::stream::iter([Ok(rows)])).await;
             }
             Err(error) => {
                 self.fail_transaction();
@@ -59,19 +59,19 @@ impl Session {
         }
         if self.is_in_transaction() {
             let cut_off = RollbackOnly(self);
-            let changed = self.each_row(query, sql, parameters).await?;
+            let changed = self.each_row(start_lock, query, sql, parameters).await?;
             std::mem::forget(cut_off);
             return Ok(changed);
         }
         if parameters.num_rows() == 1 {
-            return self.each_row(query, sql, parameters).await;
+            return self.each_row(start_lock, query, sql, parameters).await;
         }
-        self.execute_part("BEGIN").await?;
+        self.execute_part(start_lock, "BEGIN").await?;
         // Also where nobody waits for the end any more, and where somebody ends the COMMIT.
         let unfinished = RollbackOnDrop(self);
-        let changed = self.each_row(query, sql, parameters).await?;
+        let changed = self.each_row(start_lock, query, sql, parameters).await?;
         query.commit_guard.begin_commit()?;
-        if let Err(error) = self.execute_part("COMMIT").await {
+        if let Err(error) = self.execute_part(start_lock, "COMMIT").await {
             query.commit_guard.abandon_commit();
             return Err(error);
         }
@@ -79,10 +79,16 @@ impl Session {
         Ok(changed)
     }
 
-    async fn each_row(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
+    async fn each_row(
+        &self,
+        start_lock: &StartLock<'_>,
+        query: &Arc<Query>,
+        sql: &str,
+        parameters: &RecordBatch,
+    ) -> Result<u64, EngineError> {
         let mut changed = 0;
         for row in 0..parameters.num_rows() {
-            let output = self.execute_row(query, sql, parameters, row).await?;
+            let output = self.execute_row(start_lock, query, sql, parameters, row).await?;
             let (batches, _) = query.commit_guard.until_stopped(output.collect()).await?;
             let counts = batches.iter().filter_map(|batch| batch.columns().first()?.as_primitive_opt::<UInt64Type>().cloned());
             changed += counts.flat_map(|counts| counts.values().to_vec()).sum::<u64>();

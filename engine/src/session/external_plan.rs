@@ -13,7 +13,6 @@ use tracing::Instrument;
 
 use super::Session;
 use super::parameters::{Description, Prepared};
-use crate::catalog;
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::values_of;
@@ -107,14 +106,12 @@ impl Session {
         F: Future<Output = Result<T, EngineError>>,
     {
         let query = Query::unregistered();
-        let _start_lock = self.start_lock(&query).await?;
-        let ctx = self.begin("", &query)?;
+        let start_lock = self.start_lock(&query).await?;
+        let ctx = self.begin(&start_lock, "", &query)?;
         let context = ctx.plan_context(binding);
         // SQL that cannot be planned is a fault of ours, in the words of one.
-        let done = catch_panic(async move { catalog::planning(work(context)).await }, || EngineError::internal(BROKE_OFF));
-        let done = self.in_time(deep(usize::MAX, done)).await;
-        self.catalog.release_snapshot();
-        done
+        let done = catch_panic(async move { work(context).await }, || EngineError::internal(BROKE_OFF));
+        self.in_time(deep(usize::MAX, done)).await
     }
 
     /// Nothing that reads meets a change that was made meanwhile, so nothing is tried again.
@@ -133,11 +130,10 @@ impl Session {
         let entry = self.register_statement(text);
         let query = entry.query();
         let run = async {
-            let _start_lock = self.start_lock(query).await?;
-            let ctx = self.begin(text, query)?;
+            let start_lock = self.start_lock(query).await?;
+            let ctx = self.begin(&start_lock, text, query)?;
             let planned = guarded(self.planned_elsewhere(ctx, binding, build, values));
             let done = query.commit_guard.until_stopped(deep(size_bytes, planned)).await;
-            self.catalog.release_snapshot();
             if done.is_err() {
                 self.fail_transaction();
             }
@@ -162,7 +158,7 @@ impl Session {
         // Errors are at no place of a text.
         ctx.sql.clear();
         let context = ctx.plan_context(binding);
-        let plan = catalog::planning(read_by(build, &context)).await?;
+        let plan = read_by(build, &context).await?;
         let plan = match values {
             None => plan,
             Some(values) => Prepared::of_plan(plan)?.filled(values)?,

@@ -21,13 +21,11 @@ impl Session {
     }
 
     async fn import_in(&self, query: &Arc<Query>, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let _start_lock = self.start_lock(query).await?;
-        let ctx = self.begin("", query)?;
-        let done = match self.catalog.check(|authorization| authorization.files("import files")) {
+        let start_lock = self.start_lock(query).await?;
+        let ctx = self.begin(&start_lock, "", query)?;
+        match ctx.catalog.check(|authorization| authorization.files("import files")) {
             Ok(()) => query.commit_guard.until_stopped(Box::pin(crate::ingest::load::load(&ctx, options, scan))).await,
             Err(error) => Err(error),
-        };
-        self.catalog.release_snapshot();
-        done
+        }
     }
 }

@@ -8,7 +8,7 @@ use futures::Stream;
 use pmem_store::DEFAULT_NAMESPACE;
 use tracing::Instrument;
 
-use super::Session;
+use super::{Session, StartLock};
 use crate::ingest::sent::{IngestTarget, ingest};
 use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
@@ -26,8 +26,8 @@ impl Session {
         let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
         let entry = self.register_statement(&format!("INGEST INTO {name}"));
         let run = async {
-            let _start_lock = self.start_lock(entry.query()).await?;
-            self.ingest_in(entry.query(), target, schema, batches).await
+            let start_lock = self.start_lock(entry.query()).await?;
+            self.ingest_in(&start_lock, entry.query(), target, schema, batches).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
         let rows = done.as_ref().copied().unwrap_or(0);
@@ -37,15 +37,15 @@ impl Session {
     /// As a part of the statement that `query` stands for, which has the session's turn.
     pub(crate) async fn ingest_in(
         &self,
+        start_lock: &StartLock<'_>,
         query: &Arc<Query>,
         target: IngestTarget,
         schema: SchemaRef,
         batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
     ) -> Result<u64, EngineError> {
         self.check_not_failed()?;
-        let ctx = self.begin("", query)?;
+        let ctx = self.begin(start_lock, "", query)?;
         let done = query.commit_guard.until_stopped(ingest(&ctx, target, schema, Box::pin(batches))).await;
-        self.catalog.release_snapshot();
         if done.is_err() {
             self.fail_transaction();
         }

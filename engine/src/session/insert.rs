@@ -125,9 +125,8 @@ impl Session {
         if is_few && target.has_no_keys() && !self.is_in_transaction() && self.append_to_log(target, &rows).await? {
             return Ok(count);
         }
-        self.catalog.acquire_snapshot()?;
-        let (scope, now) = (self.catalog.write_scope(), self.catalog.snapshot());
-        self.catalog.release_snapshot();
+        let catalog = self.catalog.for_statement(None)?;
+        let (scope, now) = (catalog.write_scope(), catalog.snapshot());
         // The rows and the rules are those of the table as it was: it must still be so in what the transaction begins with.
         let is_as_known = |table| TableVersion::from(&table) == target.known;
         if !now.table(&target.known.namespace, &target.known.name)?.is_some_and(is_as_known) {

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{self, Ident};
 use futures::FutureExt;
 use tracing::Instrument;
 
-use super::Session;
+use super::{Session, StartLock};
 use crate::dml::{Retry, is_change};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
@@ -69,11 +69,9 @@ impl Session {
     }
 
     async fn described_as(&self, sql: &str, query: &Arc<Query>) -> Result<Description, EngineError> {
-        let _start_lock = self.start_lock(query).await?;
-        let ctx = self.begin(sql, query)?;
-        let described = self.in_time(deep(sql.len(), self.described(&ctx))).await;
-        self.catalog.release_snapshot();
-        described
+        let start_lock = self.start_lock(query).await?;
+        let ctx = self.begin(&start_lock, sql, query)?;
+        self.in_time(deep(sql.len(), self.described(&ctx))).await
     }
 
     /// What is only looked at, within the time that a statement may take.
@@ -94,8 +92,8 @@ impl Session {
         }
         let entry = self.register_statement(sql);
         let run = async {
-            let _start_lock = self.start_lock(entry.query()).await?;
-            self.execute_row(entry.query(), sql, parameters, row).await
+            let start_lock = self.start_lock(entry.query()).await?;
+            self.execute_row(&start_lock, entry.query(), sql, parameters, row).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
         QueryOutput::of_entry(entry, done)
@@ -104,6 +102,7 @@ impl Session {
     /// As a part of the statement that `query` stands for, which has the session's turn.
     pub(super) async fn execute_row(
         &self,
+        start_lock: &StartLock<'_>,
         query: &Arc<Query>,
         sql: &str,
         parameters: &RecordBatch,
@@ -112,9 +111,9 @@ impl Session {
         let values = values_of(parameters, row)?;
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
-            let ctx = self.begin(sql, query)?;
+            let ctx = self.begin(start_lock, sql, query)?;
             let done = query.commit_guard.until_stopped(deep(sql.len(), self.run_with(&ctx, values.clone()))).await;
-            self.catalog.release_snapshot();
+            drop(ctx);
             let error = match done {
                 Ok(output) => return Ok(output),
                 Err(error) => error,

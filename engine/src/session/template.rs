@@ -18,6 +18,7 @@ use common::cancellable_rules::{
 use semantics::cancel;
 use semantics::functions;
 use semantics::functions::list_operators::ListOperators;
+use semantics::functions::untyped_nulls::UntypedNulls;
 use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
 
 /// A session's own, without a catalog. They share DataFusion's `session_id`, which nothing reads: the engine numbers sessions itself.
@@ -32,7 +33,7 @@ fn made(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(engine.session_config())
         .with_runtime_env(Arc::clone(&engine.runtime))
-        .with_expr_planners(vec![Arc::new(ListOperators)])
+        .with_expr_planners(vec![Arc::new(ListOperators), Arc::new(UntypedNulls)])
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))

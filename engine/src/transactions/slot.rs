@@ -33,8 +33,6 @@ pub struct TransactionSlot {
     /// The user it is for.
     author: Option<Arc<dyn Author>>,
     durability: Mutex<Option<Durability>>,
-    /// Of the statement that is being planned.
-    commit_guard: Mutex<Option<Arc<CommitGuard>>>,
 }
 
 /// What is asked of a transaction while a statement works in it, which may take long.
@@ -66,7 +64,7 @@ pub struct TransactionWork {
 
 impl TransactionSlot {
     pub fn new(next_id: Arc<AtomicU64>, author: Option<Arc<dyn Author>>) -> TransactionSlot {
-        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default(), commit_guard: Mutex::default() }
+        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default() }
     }
 
     /// What can be told of the open transaction.
@@ -98,15 +96,6 @@ impl TransactionSlot {
 
     pub fn set_durability(&self, durability: Option<Durability>) {
         *self.durability.lock() = durability;
-    }
-
-    pub fn set_commit_guard(&self, commit_guard: Option<&Arc<CommitGuard>>) {
-        *self.commit_guard.lock() = commit_guard.cloned();
-    }
-
-    /// Of the statement that is being planned.
-    pub fn commit_guard(&self) -> Option<Arc<CommitGuard>> {
-        self.commit_guard.lock().clone()
     }
 
     pub fn is_open(&self) -> bool {

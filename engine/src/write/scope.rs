@@ -25,9 +25,13 @@ pub struct WriteScope {
 }
 
 impl WriteScope {
-    pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
+    pub fn new(
+        engine: &Arc<EngineShared>,
+        slot: &Arc<TransactionSlot>,
+        base: Arc<Snapshot>,
+        commit_guard: Option<Arc<CommitGuard>>,
+    ) -> WriteScope {
         let planned_in = slot.open_id();
-        let commit_guard = slot.commit_guard();
         WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, commit_guard }
     }
 

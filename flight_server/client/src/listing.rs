@@ -62,11 +62,11 @@ impl RemoteSession {
 
     pub async fn server_version(&self) -> Result<String, RemoteError> {
         let wanted = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
-        let asked = self.ask("", |mut link| {
+        let request = self.ask("", |mut link| {
             let wanted = wanted.clone();
             async move { link.info(wanted).await }.boxed()
         });
-        let (link, info) = asked.await?;
+        let (link, info) = request.await?;
         let batches: Vec<RecordBatch> = RemoteOutput::begin(&self.shared, link, info, "")?.try_collect().await?;
         let version = batches.iter().find(|batch| batch.num_rows() > 0 && batch.num_columns() == 2).and_then(|batch| {
             let value = batch.column(1).as_union_opt()?.value(0);

@@ -51,7 +51,7 @@ impl FlightNode {
     }
 
     /// Runs `call`, which only reads. So it is repeated once in a new session if the old one is gone.
-    async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, NodeSession), NodeError>
+    async fn call_with_retry<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, NodeSession), NodeError>
     where
         F: Future<Output = Result<T, Status>> + Send,
     {
@@ -75,7 +75,7 @@ impl FlightNode {
     }
 
     async fn rows(&self, ticket: Ticket) -> Result<NodeRows, NodeError> {
-        let (messages, over) = self.asked(|link| link.get(ticket.clone())).await?;
+        let (messages, over) = self.call_with_retry(|link| link.get(ticket.clone())).await?;
         let report = Arc::new(NodeReport::default());
         NodeReport::add(&report.bytes_sent, ticket.ticket.len());
         let mut coming = NodeStream { decoder: Some(decoder(messages, &report)), over, node: self.name.clone() };
@@ -101,7 +101,7 @@ impl Node for FlightNode {
             let request = link.request(descriptor.clone());
             async move { Ok(link.flight.get_flight_info(request).await?.into_inner()) }
         };
-        let (info, _) = self.asked(ask).await?;
+        let (info, _) = self.call_with_retry(ask).await?;
         let rows = u64::try_from(info.total_records).ok();
         let schema = guarded(|| info.try_decode_schema()).ok().and_then(Result::ok);
         let unlike = || NodeError::Unlike { node: self.name.clone(), what: "columns that cannot be read".into() };
@@ -162,9 +162,9 @@ fn decoder(messages: Streaming<FlightData>, report: &Arc<NodeReport>) -> FlightD
     let checked = messages.try_filter_map(move |message| {
         let bytes = message.data_header.len() + message.data_body.len() + message.app_metadata.len();
         NodeReport::add(&report.bytes_on_wire, bytes);
-        if let Some((told, _)) = report_of_json(&message.app_metadata) {
-            report.bytes_touched.store(told.bytes_touched, Ordering::Relaxed);
-            report.bytes_returned.store(told.bytes_returned, Ordering::Relaxed);
+        if let Some((brief_report, _)) = report_of_json(&message.app_metadata) {
+            report.bytes_touched.store(brief_report.bytes_touched, Ordering::Relaxed);
+            report.bytes_returned.store(brief_report.bytes_returned, Ordering::Relaxed);
         }
         let has_data = !message.data_header.is_empty() || !message.data_body.is_empty();
         let checked = if has_data { check(&message, UNPACKED_BYTES_MAX) } else { Ok(()) };

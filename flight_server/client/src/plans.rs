@@ -16,7 +16,7 @@ impl RemoteSession {
         let header = binding_header(binding);
         let plan = SubstraitPlan { plan: plan.into(), version: String::new() };
         let command = CommandStatementSubstraitPlan { plan: Some(plan), transaction_id: None };
-        let asked = self.ask("", |mut link| {
+        let request = self.ask("", |mut link| {
             let command = command.clone();
             if let Some(header) = &header {
                 // The transaction of this call. The session keeps its own.
@@ -24,18 +24,18 @@ impl RemoteSession {
             }
             async move { link.info(command).await }.boxed()
         });
-        let (link, info) = asked.await?;
+        let (link, info) = request.await?;
         RemoteOutput::begin(&self.shared, link, info, "")
     }
 
     /// The server's plan of a query.
     pub async fn plan_of(&self, sql: &str) -> Result<Bytes, RemoteError> {
         let query = serde_json::json!({ "sql": sql }).to_string();
-        let asked = self.ask(sql, |mut link| {
+        let request = self.ask(sql, |mut link| {
             let query = query.clone();
             async move { link.act("substrait_plan", query).await }.boxed()
         });
-        let (_, (_, answers)) = asked.await?;
+        let (_, (_, answers)) = request.await?;
         answers.into_iter().next().ok_or_else(|| self.shared.protocol("no plan"))
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn an_unknown_scheme_is_refused() {
         for header in ["x", "Digest abc", "Basic", "Basic %%%", "Basic YWRh"] {
             assert_eq!(of(header).err().unwrap().code(), tonic::Code::Unauthenticated, "{header}");
         }

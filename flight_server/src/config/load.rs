@@ -37,9 +37,9 @@ pub fn variable(name: &str) -> String {
 }
 
 impl Config {
-    pub fn load(given: &SettingSource) -> Result<Config, ConfigError> {
+    pub fn load(sources: &SettingSource) -> Result<Config, ConfigError> {
         let mut config = Config::default();
-        if let Some(path) = &given.file {
+        if let Some(path) = &sources.file {
             for found in read_file(path)? {
                 let place = format!("{}:{}", path.display(), found.line);
                 config.set(found.setting, &found.text, &place, Source::File { path: path.clone(), line: found.line })?;
@@ -48,11 +48,11 @@ impl Config {
         for setting in SETTINGS {
             let name = variable(setting.name);
             // An empty variable counts as unset: some tools unset one that way.
-            let said = given.variables.iter().find(|(known, value)| *known == name && !value.is_empty());
-            if let Some((_, value)) = said {
+            let from_environment = sources.variables.iter().find(|(known, value)| *known == name && !value.is_empty());
+            if let Some((_, value)) = from_environment {
                 config.set(setting, value, &name, Source::Variable)?;
             }
-            if let Some((_, value)) = given.flags.iter().find(|(known, _)| *known == setting.name) {
+            if let Some((_, value)) = sources.flags.iter().find(|(known, _)| *known == setting.name) {
                 config.set(setting, value, &format!("--{}", setting.flag()), Source::Flag)?;
             }
         }

@@ -166,8 +166,8 @@ impl Leases {
         let lease = String::from_utf8_lossy(handle).into_owned();
         let parts = mapped.parts.into_iter().map(|part| part_told(part, &lease, command)).collect::<Result<_, Status>>()?;
         let expires_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
-        let told = LeaseInfo { lease, expires_ms, version: mapped.version, parts };
-        let json = serde_json::to_vec(&told).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
+        let info = LeaseInfo { lease, expires_ms, version: mapped.version, parts };
+        let json = serde_json::to_vec(&info).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
         Ok(json.into())
     }
 

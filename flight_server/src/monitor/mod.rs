@@ -48,11 +48,11 @@ impl Monitor {
         let statements = statements::Statements::registered(&mut metrics);
         let connections = Connections::registered(&mut metrics);
         let traces = Traces::of(options.otlp_endpoint.as_deref(), address, &mut metrics)?;
-        let (told, slow_query_ms) = (traces.clone(), options.slow_query_ms);
+        let (statement_traces, slow_query_ms) = (traces.clone(), options.slow_query_ms);
         engine.on_statement_end(move |end| {
             statements.count(end);
             statements::log_if_slow(end, slow_query_ms);
-            told.iter().for_each(|traces| traces.ended(end));
+            statement_traces.iter().for_each(|traces| traces.ended(end));
         });
         metrics.register_collector(Box::new(current_values::CurrentValues {
             engine: engine.clone(),

@@ -60,7 +60,7 @@ pub fn metadata_schema(command: &Command) -> Option<SchemaRef> {
     Some(match command {
         Command::CommandGetCatalogs(_) => catalogs::schema(),
         Command::CommandGetDbSchemas(_) => db_schemas::schema(),
-        Command::CommandGetTables(asked) => tables::schema(asked.include_schema),
+        Command::CommandGetTables(command) => tables::schema(command.include_schema),
         Command::CommandGetTableTypes(_) => table_types::schema(),
         Command::CommandGetPrimaryKeys(_) => primary_keys::schema(),
         Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {
@@ -82,16 +82,16 @@ pub async fn metadata_rows(
     let turn = connection.turn().await?;
     let session = turn.session();
     let rows = match command {
-        Command::CommandGetCatalogs(asked) => catalogs::batch(session, asked),
-        Command::CommandGetDbSchemas(asked) => db_schemas::batch(session, asked),
-        Command::CommandGetTables(asked) => tables::batch(session, asked, types).await,
-        Command::CommandGetTableTypes(asked) => table_types::batch(session, asked),
-        Command::CommandGetPrimaryKeys(asked) => primary_keys::batch(session, asked).await,
+        Command::CommandGetCatalogs(command) => catalogs::batch(session, command),
+        Command::CommandGetDbSchemas(command) => db_schemas::batch(session, command),
+        Command::CommandGetTables(command) => tables::batch(session, command, types).await,
+        Command::CommandGetTableTypes(command) => table_types::batch(session, command),
+        Command::CommandGetPrimaryKeys(command) => primary_keys::batch(session, command).await,
         Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {
             Ok(foreign_keys::batch())
         }
-        Command::CommandGetSqlInfo(asked) => sql_info::batch(session, asked, facts),
-        Command::CommandGetXdbcTypeInfo(asked) => xdbc_types::batch(session, asked),
+        Command::CommandGetSqlInfo(command) => sql_info::batch(session, command, facts),
+        Command::CommandGetXdbcTypeInfo(command) => xdbc_types::batch(session, command),
         other => return Err(unknown(other, "DoGet")),
     };
     rows.map_err(status)

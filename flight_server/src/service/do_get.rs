@@ -26,9 +26,9 @@ impl Service {
         }
         match decode(&ticket.ticket, "ticket")? {
             Command::TicketStatementQuery(ticket) => self.tickets.fetch(&caller, &ticket.statement_handle),
-            Command::CommandStatementSubstraitPlan(asked) => {
+            Command::CommandStatementSubstraitPlan(plan_command) => {
                 self.drain.check()?;
-                self.executors.lease().run(async move { service.run_plan(&caller, asked).await }).await
+                self.executors.lease().run(async move { service.run_plan(&caller, plan_command).await }).await
             }
             Command::CommandStatementQuery(_) | Command::CommandPreparedStatementQuery(_) => Err(Status::invalid_argument(
                 "a statement is no ticket, so that nothing runs twice; take the ticket that GetFlightInfo gives",
@@ -47,10 +47,10 @@ impl Service {
 
     /// A plan only reads, and so may be its own ticket. This saves a call, and the server need not send the plan back. It does not
     /// matter how often a plan runs.
-    async fn run_plan(&self, caller: &CallContext, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
+    async fn run_plan(&self, caller: &CallContext, plan_command: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
         self.tickets.check_room(&caller.principal)?;
-        let statement = Statement::of_plan(asked.plan, &caller.binding)?;
-        let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+        let statement = Statement::of_plan(plan_command.plan, &caller.binding)?;
+        let connection = self.connection(caller, plan_command.transaction_id.as_deref())?;
         match start(&connection, &statement, None, self.beside(caller)).await? {
             Started::Query(output) => self.tickets.read(caller, output, connection),
             Started::Done(_) => Err(Status::invalid_argument("a plan may only read")),

@@ -29,19 +29,19 @@ type Messages = Peekable<active_streams::Messages>;
 pub struct Put {
     pub descriptor: FlightDescriptor,
     messages: Messages,
-    _place: StreamPermit,
+    _permit: StreamPermit,
 }
 
 impl Service {
     pub async fn begin_put(&self, principal: &Principal, messages: Streaming<FlightData>) -> Result<Put, Status> {
-        let place = self.active_streams.put(principal)?;
+        let permit = self.active_streams.put(principal)?;
         let mut messages = patient(messages, self.options.limits.call_idle).peekable();
-        Ok(Put { descriptor: descriptor(&mut messages).await?, messages, _place: place })
+        Ok(Put { descriptor: descriptor(&mut messages).await?, messages, _permit: permit })
     }
 
     /// The `app_metadata` of the only answer.
     pub async fn put(&self, caller: &CallContext, put: Put) -> Result<Bytes, Status> {
-        let Put { descriptor, messages, _place } = put;
+        let Put { descriptor, messages, _permit } = put;
         if is_plain(&descriptor)? {
             return self.put_rows(caller, PutCommand::of_descriptor(&descriptor)?, messages).await;
         }

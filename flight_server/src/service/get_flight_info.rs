@@ -34,9 +34,9 @@ impl Service {
                 let started = prepared.start(self.transactions.beside(prepared.session.as_ref())).await?;
                 flight_info(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
             }
-            Command::CommandStatementSubstraitPlan(asked) => {
-                let statement = Statement::of_plan(asked.plan, &caller.binding)?;
-                let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+            Command::CommandStatementSubstraitPlan(plan_command) => {
+                let statement = Statement::of_plan(plan_command.plan, &caller.binding)?;
+                let connection = self.connection(caller, plan_command.transaction_id.as_deref())?;
                 self.planned(caller, connection, statement, descriptor).await
             }
             command => {
@@ -71,9 +71,9 @@ impl Service {
             Command::CommandPreparedStatementQuery(query) => {
                 self.prepared.get(&caller.principal, &query.prepared_statement_handle)?.schema_now(caller.client_options).await
             }
-            Command::CommandStatementSubstraitPlan(asked) => {
-                let statement = Statement::of_plan(asked.plan, &caller.binding)?;
-                let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+            Command::CommandStatementSubstraitPlan(plan_command) => {
+                let statement = Statement::of_plan(plan_command.plan, &caller.binding)?;
+                let connection = self.connection(caller, plan_command.transaction_id.as_deref())?;
                 self.described(caller, &connection, &statement).await
             }
             command => metadata_schema(&command).ok_or_else(|| unknown(&command, "GetSchema")),
@@ -100,17 +100,17 @@ pub fn is_plain(descriptor: &FlightDescriptor) -> Result<bool, Status> {
     }
 }
 
-fn flight_info(told: TicketInfo, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
-    let ticket = TicketStatementQuery { statement_handle: told.handle };
+fn flight_info(ticket_info: TicketInfo, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+    let ticket = TicketStatementQuery { statement_handle: ticket_info.handle };
     Ok(FlightInfo {
-        schema: schema_bytes(&told.schema)?,
+        schema: schema_bytes(&ticket_info.schema)?,
         flight_descriptor: Some(descriptor),
         endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(ticket.as_any().encode_to_vec()))],
         // For a statement that changes rows this is their number. Clients use it as the count of affected rows.
-        total_records: told.rows.unwrap_or(-1),
+        total_records: ticket_info.rows.unwrap_or(-1),
         total_bytes: -1,
         ordered: true,
-        app_metadata: told.report,
+        app_metadata: ticket_info.report,
     })
 }
 

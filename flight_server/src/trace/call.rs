@@ -77,13 +77,13 @@ struct Call {
 impl Call {
     fn of(request: &Request<Body>, service: &'static str, traces: &Traces) -> Call {
         let parent = request.headers().get(TRACE_PARENT).and_then(|header| Context::of_header(header.to_str().ok()?));
-        let asked = request.uri().path().rsplit('/').next().unwrap_or_default();
+        let method_name = request.uri().path().rsplit('/').next().unwrap_or_default();
         Call {
             traces: traces.clone(),
             context: parent.map_or_else(Context::new, Context::below),
             parent,
             service,
-            method: METHODS.into_iter().find(|method| *method == asked).unwrap_or("unknown"),
+            method: METHODS.into_iter().find(|method| *method == method_name).unwrap_or("unknown"),
             peer: request.extensions().get::<Peer>().map(|peer| peer.address),
             started: SystemTime::now(),
             code: None,

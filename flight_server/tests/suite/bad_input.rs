@@ -24,7 +24,7 @@ use tonic_prost::ProstCodec;
 use crate::foreign_forms::{big_endian, with_version};
 use crate::helpers::{Served, batch, numbers, options, wait};
 
-/// The same numbers every time.
+/// A deterministic random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -121,7 +121,7 @@ fn garbage_for_descriptors_tickets_and_actions_is_refused() {
     assert_eq!(served.rows("SELECT 1"), ["1"]);
 }
 
-/// Where Flight's messages have texts, bytes and messages.
+/// The fields of Flight's messages with texts, bytes and messages.
 #[derive(Clone, PartialEq, Message)]
 struct Unlike {
     #[prost(uint64, tag = "1")]
@@ -169,7 +169,7 @@ fn a_descriptor_says_one_thing() {
         let put = put(&served, vec![FlightData::new().with_descriptor(descriptor)]).unwrap_err();
         assert_eq!(put.code(), Code::InvalidArgument, "{put}");
     }
-    // Who leaves the type out is understood.
+    // A descriptor without its type is accepted.
     for descriptor in [path, by_command] {
         wait(served.flight().get_flight_info(FlightDescriptor { r#type: 0, ..descriptor.clone() })).unwrap();
         wait(served.flight().get_flight_info(descriptor)).unwrap();
@@ -185,7 +185,7 @@ fn an_endpoint_without_a_ticket_of_ours_is_not_renewed() {
         assert_eq!(renew(endpoint).unwrap_err().code(), Code::InvalidArgument);
     }
     assert_eq!(renew(of(r#"{"table": "t", "lease": "none"}"#)).unwrap_err().code(), Code::NotFound);
-    // It is good as long as there is the table.
+    // It is valid as long as the table exists.
     renew(of(r#"{"table": "t"}"#)).unwrap();
 }
 
@@ -212,7 +212,7 @@ fn requests_that_would_be_very_many_things_are_refused() {
 }
 
 #[test]
-fn an_error_that_repeats_what_was_sent_is_short() {
+fn an_error_that_repeats_the_request_is_short() {
     let served = Served::new();
     let name = "n".repeat(500_000);
     let json = format!("{{\"table\": \"t\", \"{name}\": 1}}");
@@ -298,12 +298,12 @@ fn a_request_that_brings_no_rows_is_shorter_than_a_message_that_does() {
         assert_eq!(refused.code(), Code::InvalidArgument);
         assert!(refused.message().contains("longer than the 69206016 bytes"), "{refused}");
     }
-    // It is read, and names no table.
+    // It is decoded, and names no table.
     assert_eq!(put(&served, vec![FlightData::new().with_descriptor(path)]).unwrap_err().code(), Code::InvalidArgument);
 }
 
 #[test]
-fn what_would_unpack_without_a_bound_is_refused() {
+fn decompression_is_bounded() {
     let served = Served::new();
     let refused = put(&served, messages(Some(CompressionType::LZ4_FRAME))).unwrap_err();
     assert!(refused.message().contains("ZSTD"), "{refused}");

@@ -1,4 +1,4 @@
-//! Values that no type has, which Arrow libraries write without a word when they are given their bytes: none comes into a table or a
+//! Invalid values, which Arrow libraries write without an error when they are built from bytes: none gets into a table or a
 //! statement.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tonic::{Code, Status};
 
 use crate::helpers::{Served, batch, numbers, status, wait};
 
-/// Each with what its error says of it. The bad one is in the second row.
+/// Columns with an invalid value in the second row, each with a part of its error.
 fn bad() -> Vec<(ArrayRef, &'static str)> {
     let decimal = |value: i128, precision| -> ArrayRef {
         Arc::new(Decimal128Array::from(vec![1, value]).with_precision_and_scale(precision, 0).unwrap())
@@ -111,7 +111,7 @@ fn a_parameter_that_is_not_of_its_type_is_refused() {
     assert_eq!(served.count("t"), 0);
 }
 
-/// Once they were counted one by one, for which no machine has the memory: a message of a hundred bytes ended the server.
+/// A regression test: counting them one by one needed more memory than any machine has, so a message of a hundred bytes ended the server.
 #[test]
 fn values_without_bytes_are_not_more_than_rows_may_be() {
     let served = Served::new();
@@ -130,7 +130,7 @@ fn values_without_bytes_are_not_more_than_rows_may_be() {
 }
 
 #[test]
-fn what_lies_beneath_a_null_is_not_looked_at() {
+fn values_under_a_null_are_not_validated() {
     let served = Served::new();
     let values = Decimal128Array::new(vec![7, 1 << 64].into(), Some(NullBuffer::from(vec![true, false])));
     let values: ArrayRef = Arc::new(values.with_precision_and_scale(18, 0).unwrap());

@@ -1,4 +1,4 @@
-//! A query ends when nobody wants it any more.
+//! A query ends when its client cancels it or leaves.
 
 use arrow_flight::sql::{
     ActionCancelQueryRequest, ActionCancelQueryResult, Any, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt,
@@ -11,7 +11,7 @@ use tonic::Code;
 use crate::helpers::{Served, code, eventually, fetch, ticket, wait, with};
 
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
-/// Gives no row for hours, so that only its end can be seen.
+/// Returns no row for hours, so that only its end is visible.
 const SILENT: &str =
     "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
 

@@ -1,4 +1,4 @@
-//! An authority of one's own, and what it issues, as files and as clients want them.
+//! A test certificate authority and its certificates, as files and for clients.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,14 +65,14 @@ impl Authority {
         path
     }
 
-    /// For a server with a certificate of this authority.
+    /// Options of a server with a certificate of this authority.
     pub fn tls(&self) -> TlsOptions {
         let issued = self.server();
         let (cert, key) = (self.file("server.crt", &issued.certificate), self.file("server.key", &issued.key));
         TlsOptions { cert: Some(cert), key: Some(key), ..TlsOptions::default() }
     }
 
-    /// And whose clients have such too.
+    /// Options of a server that requires client certificates of this authority as well.
     pub fn mutual(&self, client_cert: &str) -> TlsOptions {
         TlsOptions { client_ca: Some(self.file("ca.crt", &self.pem())), client_cert: client_cert.to_string(), ..self.tls() }
     }

@@ -1,4 +1,4 @@
-//! Our own client, as the shell uses it.
+//! The client library, as the shell uses it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use futures::StreamExt;
 use crate::certificates::{Authority, Issued};
 use crate::helpers::{Served, eventually, options, shown, wait};
 
-/// Gives no row for hours.
+/// Returns no row for hours.
 const SILENT: &str =
     "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
 /// Reads a table twice, and then works for long.
@@ -68,7 +68,7 @@ fn types_are_those_of_the_engine() {
     let sql = "SELECT 'text' AS s, CAST(1.5 AS DECIMAL(10, 2)) AS d, TIMESTAMPTZ '2026-11-20 00:00:00Z' AS t, [1] AS l";
     let remote = wait(session.execute(sql)).unwrap().schema();
     let embedded = served.embedded(sql).schema();
-    // Text is views for the shell, stored or computed.
+    // The shell gets text as views, stored or computed.
     assert_eq!(*remote.field(0), embedded.field(0).clone().with_data_type(DataType::Utf8View));
     assert_eq!(remote.fields()[1..], embedded.fields()[1..]);
 }
@@ -83,7 +83,7 @@ fn an_error_comes_in_its_parts() {
     assert_eq!(refused.position(), Some(sql.find("orign").unwrap()));
     assert_eq!(refused.hint(), Some("did you mean \"origin\"?"));
     assert!(!refused.to_string().contains("line") && !refused.to_string().contains("did you mean"), "{refused}");
-    // Found while the rows are made.
+    // An error during the execution.
     let refused = error(&session, "SELECT CAST(value || 'x' AS INT) FROM generate_series(1, 10) AS t (value)");
     assert!(matches!(refused, RemoteError::Statement { .. }), "{refused}");
 }
@@ -105,7 +105,7 @@ fn a_query_is_cancelled_where_its_output_is_dropped() {
 }
 
 #[test]
-fn a_change_is_cancelled_where_nobody_waits_for_it() {
+fn a_change_is_cancelled_when_its_client_leaves() {
     let served = Served::new();
     let session = connected(&served);
     rows(&session, "CREATE TABLE t (a BIGINT)");
@@ -113,7 +113,7 @@ fn a_change_is_cancelled_where_nobody_waits_for_it() {
     wait(async {
         let _ = tokio::time::timeout(Duration::from_millis(200), session.execute(&insert)).await;
     });
-    // Waits for its turn, and so for the end of the other.
+    // It waits for the session's lock, and so for the end of the other statement.
     assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["0"]);
 }
 
@@ -156,7 +156,7 @@ fn a_session_that_is_forgotten_is_replaced_with_a_word_about_it() {
     }
     eventually("the session is forgotten", || served.stat("sessions") == 0);
     assert_eq!(session.take_notice(), None);
-    // It runs once, in the new one.
+    // It runs once, in the new session.
     assert_eq!(rows(&session, "INSERT INTO t VALUES (2)"), ["1"]);
     let notice = session.take_notice().unwrap();
     assert!(notice.contains("the session was idle for ") && notice.contains("nothing was lost"), "{notice}");
@@ -165,7 +165,7 @@ fn a_session_that_is_forgotten_is_replaced_with_a_word_about_it() {
 }
 
 #[test]
-fn what_is_lost_with_a_session_that_is_forgotten_is_said_before_anything_runs() {
+fn the_lost_state_of_an_expired_session_is_reported_before_anything_runs() {
     let served = Served::with(ServerOptions { session_idle: Duration::from_secs(2), ..options() });
     let session = connected(&served);
     rows(&session, "CREATE TABLE t (a INT)");
@@ -186,7 +186,7 @@ fn what_is_lost_with_a_session_that_is_forgotten_is_said_before_anything_runs() 
     assert_eq!(session.take_notice(), None);
 }
 
-/// Of a connection that is refused.
+/// The error of a refused connection.
 fn refused(served: &Served, tls: Tls) -> (String, String) {
     let address: Address = format!("grpc+tls://localhost:{}", served.address.port()).parse().unwrap();
     let error = wait(RemoteSession::connect(ConnectOptions { address, tls, login: Login::Nobody })).err().unwrap();
@@ -194,7 +194,7 @@ fn refused(served: &Served, tls: Tls) -> (String, String) {
 }
 
 #[test]
-fn what_is_wrong_with_certificates_is_said_in_words() {
+fn errors_of_certificates_are_sentences() {
     let (authority, other) = (Authority::new(), Authority::new());
     let served = Served::with_users(ServerOptions { tls: authority.mutual("required"), ..options() }, &["ada"]);
     let ca = Some(authority.file("trusted.crt", &authority.pem()));
@@ -229,7 +229,7 @@ fn a_session_ends_when_it_is_closed() {
 }
 
 #[test]
-fn what_there_is_is_listed_as_in_the_engine() {
+fn objects_are_listed_as_in_the_engine() {
     let served = Served::new();
     let session = connected(&served);
     for sql in ["CREATE SCHEMA other", "CREATE TABLE other.t (a BIGINT, \"B\" VARCHAR)", "CREATE VIEW v AS SELECT 1 AS one"] {
@@ -273,14 +273,14 @@ fn a_user_logs_in_over_tls() {
     assert_eq!(rows(&session, "CREATE TABLE t AS SELECT 7 AS a"), ["1"]);
     assert_eq!(rows(&session, "SET threads = 1"), [""; 0]);
     assert_eq!(rows(&session, "SHOW threads"), ["threads 1"]);
-    // What one may not read, one does not see.
+    // Objects that the user may not read are invisible.
     let other = logged_in(&served, tls(), password("bob", "secret")).unwrap();
     assert!(wait(other.tables()).unwrap().is_empty());
     assert_eq!(wait(session.tables()).unwrap().len(), 1);
 }
 
 #[test]
-fn who_is_not_let_in_is_told_why() {
+fn a_refused_caller_gets_the_reason() {
     let (authority, served) = secured(&["ada"]);
     let tls = || Tls { ca: Some(authority.file("ca.crt", &authority.pem())), identity: None };
     let wrong = logged_in(&served, tls(), password("ada", "sesame")).err().unwrap();
@@ -289,7 +289,7 @@ fn who_is_not_let_in_is_told_why() {
     assert!(matches!(nobody, RemoteError::NotAdmitted { .. }) && nobody.hint().unwrap().contains("--user"), "{nobody}");
     let token = logged_in(&served, tls(), Login::Token("made up".to_string())).err().unwrap();
     assert!(matches!(token, RemoteError::NotAdmitted { .. }), "{token}");
-    // Of another authority.
+    // The certificate of another authority.
     let other = Authority::new();
     let other = Tls { ca: Some(other.file("ca.crt", &other.pem())), identity: None };
     let unknown = logged_in(&served, other, password("ada", "secret")).err().unwrap();

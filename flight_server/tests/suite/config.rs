@@ -1,4 +1,4 @@
-//! How a server is set up: flags, variables, a file, defaults; and what is said where one of them is wrong.
+//! The configuration of a server: flags, variables, a file, defaults, and their errors.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,7 +93,7 @@ fn a_value_of_another_type_is_an_error_with_its_line_and_what_was_expected() {
 }
 
 #[test]
-fn what_is_no_toml_is_an_error_with_its_line() {
+fn invalid_toml_is_an_error_with_its_line() {
     let said = error("sessions_max = 5\nlisten = \n");
     assert!(said.starts_with("FILE:2: "), "{said}");
     let twice = error("sessions_max = 5\nsessions_max = 6\n");
@@ -119,7 +119,7 @@ fn a_variable_that_looks_like_one_of_ours_is_pointed_out() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_that_means_the_same() {
+fn the_printed_configuration_is_an_equivalent_file() {
     let (_dir, mut given) = file("sessions_max = 7\nstore = \"a \\\"b\\\"\"\nhttp = \"127.0.0.1:0\"\n");
     given.flags = vec![("drain", "90s".into())];
     let printed = Config::load(&given).unwrap().printed();
@@ -145,7 +145,7 @@ fn a_setting_keeps_the_value_that_it_shows() {
     }
 }
 
-/// One of them is a value of any setting, and not its default.
+/// For any setting, one of these is a valid value other than its default.
 const CANDIDATES: [&str; 10] =
     ["17", "17KiB", "17s", "127.0.0.1:17", "http://127.0.0.1:17", "true", "false", "json", "optional", "seventeen"];
 
@@ -161,7 +161,7 @@ fn no_two_settings_have_one_name_or_one_place() {
     for (index, setting) in SETTINGS.iter().enumerate() {
         assert!(SETTINGS[..index].iter().all(|before| before.name != setting.name), "{}", setting.name);
     }
-    // Changing one changes no other.
+    // Changing one setting changes no other.
     for changed in SETTINGS {
         let (mut config, other) =
             CANDIDATES.iter().find_map(|other| changed_to(changed, other)).unwrap_or_else(|| panic!("{}", changed.name));
@@ -179,7 +179,7 @@ fn the_page_lists_every_setting_as_it_is() {
     let told: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") && line.contains("` | `QUIVER_")).collect();
     let row = |setting: &Setting| {
         let default = match setting.name {
-            // Of the machine that the page was written on.
+            // The actual default depends on the machine.
             "queries_max" => "4 for each core".to_string(),
             _ => setting.default(),
         };

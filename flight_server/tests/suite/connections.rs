@@ -1,4 +1,4 @@
-//! Connections: how many there are, what is refused, and how long a client may be silent on one.
+//! Connections: their limit, refused ones, and timeouts of silent clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ use crate::http::metric;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// A frame of no settings.
+/// An empty SETTINGS frame.
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
 fn served(silence: IdleTimeouts, tls: TlsOptions) -> Served {
@@ -40,7 +40,7 @@ fn greeting(time: Duration) -> IdleTimeouts {
     IdleTimeouts { greeting: time, ..IdleTimeouts::default() }
 }
 
-/// A connection on which so much is said and then nothing more.
+/// A connection that sends these bytes and then is silent.
 fn said(served: &Served, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(served.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -49,7 +49,7 @@ fn said(served: &Served, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Reads to the end, which the server makes; how long that took.
+/// Reads until the server closes the connection. Returns how long that took.
 fn until_closed(mut stream: TcpStream) -> Duration {
     let (begun, mut read) = (Instant::now(), Vec::new());
     match stream.read_to_end(&mut read) {
@@ -87,7 +87,7 @@ fn a_client_that_does_not_get_as_far_as_http2_is_cut_off() {
         until_closed(stream);
     }
     eventually("all are counted", || refused(&served, "silent") == 3.0);
-    // Who has come so far has nothing to hurry for.
+    // A client that has begun HTTP/2 has no such deadline.
     assert_eq!(metric(&served, "quiver_connections"), 1.0);
     drop(settled);
 }
@@ -108,12 +108,12 @@ fn a_client_that_sends_a_byte_now_and_then_is_cut_off_all_the_same() {
 fn tls_that_comes_to_nothing_is_cut_off_and_counted() {
     let authority = Authority::new();
     let served = served(greeting(2_500 * MILLISECOND), authority.tls());
-    // The beginning of a handshake of TLS, and no more of it.
+    // Only the beginning of a TLS handshake.
     until_closed(said(&served, b"\x16\x03\x01"));
     eventually("the silent one is counted", || refused(&served, "silent") == 1.0);
     until_closed(said(&served, b"GET / HTTP/1.1\r\n\r\n"));
     eventually("the other one is counted", || refused(&served, "tls") == 1.0);
-    // Through TLS, and then nothing.
+    // A complete TLS handshake, and then silence.
     wait(async {
         let mut stream = through_tls(&authority, &served).await;
         let _ = stream.read_to_end(&mut Vec::new()).await;
@@ -161,11 +161,11 @@ fn idle_clients_that_answer_pings_live_on() {
     std::thread::sleep(2_000 * MILLISECOND);
     assert_eq!(metric(&served, "quiver_connections"), CLIENTS as f64);
     call_all();
-    // None had to connect again.
+    // No client had to reconnect.
     assert_eq!(metric(&served, "quiver_connections_accepted_total"), CLIENTS as f64);
 }
 
-/// The answer to a call of which this has come, and nothing more.
+/// The answer to a call that has sent these bytes and no more.
 fn answer_to(served: &Served, call: &str, come: &'static [u8]) -> Code {
     let came = futures::stream::iter([Ok::<_, Status>(Frame::data(Bytes::from_static(come)))]);
     let body = Body::new(StreamBody::new(came.chain(futures::stream::pending())));

@@ -1,4 +1,4 @@
-//! Errors have a code to decide by, and say what to do.
+//! Errors have a status code and a hint.
 
 use tonic::Code;
 

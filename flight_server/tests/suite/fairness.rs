@@ -1,4 +1,4 @@
-//! Statements that keep processors busy for long: others are answered meanwhile.
+//! Other statements are answered while some keep the processors busy for long.
 
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::CommandGetTables;
@@ -10,9 +10,9 @@ use tonic::Code;
 use crate::helpers::{Client, Served, code, eventually, options, query, shown, ticket, wait};
 
 const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 1000000) a (x), generate_series(1, 1000000) b (y) WHERE x + y < 0";
-/// The first batch is work of minutes in one step of an operator.
+/// The first batch takes minutes in one step of an operator.
 const STEPS: &str = "SELECT max(levenshtein(repeat(s, 5000), repeat('y', 5001))) FROM texts";
-/// A step of seconds while the statement is planned, which nothing interrupts.
+/// A planning step of seconds that nothing can interrupt.
 const FOLDED: &str = "SELECT levenshtein(repeat('x', 30000), repeat('y', 30001)) AS folded";
 
 fn served() -> Served {
@@ -31,7 +31,7 @@ fn ids(served: &Served, sql: &str) -> Vec<String> {
     served.rows(&format!("SELECT query_id FROM system.queries WHERE statement LIKE '{}%'", &sql[..25].replace('\'', "''")))
 }
 
-/// In a session of another client.
+/// Runs in a session of another client.
 fn is_answered(served: &Served) {
     let mut client = Client::new(served.another_channel());
     wait(async {

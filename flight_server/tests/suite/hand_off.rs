@@ -1,4 +1,4 @@
-//! Tables as files that a program of the same machine maps: what a lease tells is the table, and stays.
+//! Hand-off of tables as files that a program of the same machine maps: a lease describes the table, and keeps its files.
 
 use std::fs::File;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Leased {
         self.told["lease"].as_str().unwrap().to_string().into()
     }
 
-    /// As a client does it: batches of files, cut to the rows that were told, and tickets fetched.
+    /// Reads a lease as a client does: batches of files, sliced to the listed rows, and fetched tickets.
     fn read(&self, served: &Served) -> RecordBatch {
         let batches: Vec<RecordBatch> = self.parts().iter().flat_map(|part| self.read_part(served, part)).collect();
         let batches: Vec<RecordBatch> = batches.iter().map(|batch| self.declared(batch)).collect();
@@ -89,13 +89,13 @@ fn get(served: &Served, ticket: &str) -> Result<Vec<RecordBatch>, tonic::Status>
     })
 }
 
-/// The same over the socket.
+/// Fetches the same rows over the socket.
 fn got(served: &Served, ticket: &str) -> RecordBatch {
     let batches = get(served, ticket).unwrap();
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-/// Without printing tens of thousands of them.
+/// Compares rows without printing tens of thousands of them.
 fn same_rows(found: &RecordBatch, wanted: &RecordBatch) {
     let (found, wanted) = (shown(std::slice::from_ref(found)), shown(std::slice::from_ref(wanted)));
     let differ = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted);
@@ -109,7 +109,7 @@ fn filled(served: &Served) {
 }
 
 #[test]
-fn what_is_leased_is_the_table() {
+fn a_lease_has_the_rows_of_the_table() {
     let served = served();
     filled(&served);
     served.update("DELETE FROM t WHERE a % 7000 = 3");
@@ -151,7 +151,7 @@ fn rows_that_no_file_has_as_they_are_come_by_ticket() {
 }
 
 #[test]
-fn a_lease_keeps_what_it_told_until_it_is_released() {
+fn a_lease_keeps_its_files_until_it_is_released() {
     let served = served();
     filled(&served);
     served.update("INSERT INTO t VALUES (50000, 1.25, 'in the log')");
@@ -186,7 +186,7 @@ fn a_lease_that_is_not_renewed_ends() {
 }
 
 #[test]
-fn tables_are_handed_off_to_nobody_unless_the_operator_says_so() {
+fn hand_off_is_off_unless_the_operator_allows_it() {
     let served = Served::new();
     filled(&served);
     assert_eq!(served.act("lease", "t").unwrap_err().code(), Code::PermissionDenied);
@@ -210,7 +210,7 @@ fn the_users_that_the_operator_names_have_files_of_what_they_may_read() {
 }
 
 #[test]
-fn what_is_no_table_is_not_leased() {
+fn only_tables_can_be_leased() {
     let served = served();
     filled(&served);
     served.update("CREATE VIEW v AS SELECT a FROM t");

@@ -1,4 +1,4 @@
-//! A server on a store of its own, and short words for what clients do.
+//! A server on a temporary store, and helpers for the calls of clients.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use tonic::{Code, Request, Status};
 
 pub type Client = FlightSqlServiceClient<Channel>;
 
-/// Longer than any test takes, also on a busy machine.
+/// A timeout that is longer than any test, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 static RUNTIME: LazyLock<Runtime> =
@@ -60,7 +60,7 @@ impl Served {
         Served::set_up(options, &[])
     }
 
-    /// With users who may log in; all of them with the password "secret", and the first an admin.
+    /// A server with these users; all have the password "secret", and the first one is an admin.
     pub fn with_users(options: ServerOptions, users: &[&str]) -> Served {
         let statements: Vec<String> = users
             .iter()
@@ -70,7 +70,7 @@ impl Served {
         Served::set_up(options, &statements.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// On a store in which these statements have run.
+    /// A server on a store in which these statements have run.
     pub fn set_up(options: ServerOptions, statements: &[&str]) -> Served {
         Served::at(tempfile::tempdir().unwrap(), options, EngineOptions::default(), statements)
     }
@@ -79,7 +79,7 @@ impl Served {
         Served::at(tempfile::tempdir().unwrap(), options, engine, &[])
     }
 
-    /// On the store in a directory. Nothing happens by itself in the engine.
+    /// A server on the store in a directory. The engine does no background maintenance.
     pub fn at(dir: TempDir, options: ServerOptions, engine: EngineOptions, statements: &[&str]) -> Served {
         let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
         let engine_options = EngineOptions { threads: Some(2), maintenance, ..engine };
@@ -101,7 +101,7 @@ impl Served {
         Served { engine, channel, http, certificates, address, leave: Some(leave), serving: Some(serving), dir }
     }
 
-    /// Ends it, and gives the directory back for another server on the same store.
+    /// Ends the server, and returns the directory for another server on the same store.
     pub fn end(mut self) -> TempDir {
         self.leave();
         wait(self.serving.take().unwrap()).unwrap();
@@ -110,14 +110,14 @@ impl Served {
         dir
     }
 
-    /// Logged in with the password "secret".
+    /// A client that is logged in with the password "secret".
     pub fn client_of(&self, user: &str) -> Client {
         let mut client = self.client();
         wait(client.handshake(user, "secret")).unwrap();
         client
     }
 
-    /// A connection of its own.
+    /// A client with a connection of its own.
     pub fn another_channel(&self) -> Channel {
         wait(async { Channel::from_shared(format!("http://{}", self.address)).unwrap().connect_lazy() })
     }
@@ -130,17 +130,17 @@ impl Served {
         FlightServiceClient::new(self.channel.clone())
     }
 
-    /// What a client does beside others.
+    /// Runs a client's work concurrently.
     pub fn spawn<F: Future<Output: Send> + Send + 'static>(&self, work: F) -> JoinHandle<F::Output> {
         RUNTIME.spawn(work)
     }
 
-    /// Told to leave; the server goes on until its calls have ended.
+    /// Begins the shutdown. The server goes on until its calls have ended.
     pub fn leave(&mut self) {
         let _ = self.leave.take().unwrap().send(());
     }
 
-    /// Runs SQL in the engine itself, past the server.
+    /// Runs SQL directly in the engine, without the server.
     pub fn embedded(&self, sql: &str) -> RecordBatch {
         run(&self.engine, sql)
     }
@@ -153,7 +153,7 @@ impl Served {
         wait(self.client().execute_update(sql.to_string(), None))
     }
 
-    /// The rows as text, with a space between columns.
+    /// The rows as text, with columns separated by a space.
     pub fn rows(&self, sql: &str) -> Vec<String> {
         self.try_rows(sql).unwrap()
     }
@@ -168,7 +168,7 @@ impl Served {
         batch.column(0).as_primitive::<Int64Type>().value(0)
     }
 
-    /// What the action `stats` says of `name`.
+    /// The value of `name` in the action `stats`.
     pub fn stat(&self, name: &str) -> u64 {
         let answer = self.act("stats", Bytes::new()).unwrap();
         serde_json::from_slice::<serde_json::Value>(&answer[0]).unwrap()[name].as_u64().unwrap()
@@ -219,7 +219,7 @@ pub fn shown(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// With the header, as a client sets it.
+/// Sets a header, as clients do.
 pub fn with<T>(message: T, name: &'static str, value: &str) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert(name, value.parse().unwrap());
@@ -250,7 +250,7 @@ pub fn as_type(array: &ArrayRef, wanted: &DataType) -> ArrayRef {
     cast(array, wanted).unwrap()
 }
 
-/// Until it holds, for at most ten seconds.
+/// Waits until the condition holds, for at most ten seconds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..500 {
         if holds() {

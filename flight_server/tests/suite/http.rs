@@ -1,4 +1,4 @@
-//! `/health` and `/metrics`, as a watcher asks for them.
+//! `/health` and `/metrics`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -40,7 +40,7 @@ pub fn get(served: &Served, path: &str) -> Answer {
     say(served.http.unwrap(), &format!("GET {path} HTTP/1.1\r\nHost: quiver\r\nConnection: close\r\n\r\n"))
 }
 
-/// The value of the line that begins so.
+/// The value of the line with this prefix.
 pub fn metric(served: &Served, name: &str) -> f64 {
     let body = get(served, "/metrics").body;
     let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -98,7 +98,7 @@ fn statements_are_counted_by_kind_and_outcome() {
 }
 
 #[test]
-fn what_runs_and_what_is_held_is_shown_and_moves() {
+fn metrics_follow_running_statements_and_held_objects() {
     let served = served();
     assert_eq!(metric(&served, "quiver_statements_running"), 0.0);
     let sql = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
@@ -108,7 +108,7 @@ fn what_runs_and_what_is_held_is_shown_and_moves() {
     let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
     wait(messages.next()).unwrap().unwrap();
     assert_eq!(metric(&served, "quiver_results_running"), 1.0);
-    // Without `queries_max` no place is held: as soon as its client has not read on, it is one that nobody reads.
+    // Without `queries_max` there are no permits: the statement counts as unread as soon as its client stops reading.
     eventually("it is unread", || {
         metric(&served, "quiver_statements_unread") == 1.0 && metric(&served, "quiver_statements_running") == 0.0
     });
@@ -167,7 +167,7 @@ fn other_requests_are_refused() {
     assert_eq!(get(&served, "/health").status, 200);
 }
 
-/// The other end may close before all was sent.
+/// The server may close before everything was sent.
 fn say_or_cut_off(address: SocketAddr, request: &str) -> u16 {
     let mut stream = TcpStream::connect(address).unwrap();
     let _ = stream.write_all(request.as_bytes());
@@ -187,7 +187,7 @@ fn a_client_that_sends_nothing_is_cut_off_and_holds_up_nobody() {
     let stream = &mut silent[0];
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut said = Vec::new();
-    // Ends, whatever is said before that.
+    // The connection ends, whatever was sent before.
     let _ = stream.read_to_end(&mut said);
     assert!(!String::from_utf8_lossy(&said).contains("200 OK"));
 }

@@ -1,4 +1,4 @@
-//! CommandStatementIngest: what it does about the table, and that it comes whole or not at all.
+//! CommandStatementIngest: its modes, and that it is atomic.
 
 use arrow::array::RecordBatch;
 use arrow_flight::error::FlightError;
@@ -80,7 +80,7 @@ fn a_client_whose_connection_breaks_leaves_nothing() {
     let served = Served::new();
     served.update("CREATE TABLE t (a BIGINT)");
     let parts = futures::stream::iter((0..3).map(|part| Ok(rows(part * 10..(part + 1) * 10)))).chain(futures::stream::pending());
-    // On threads of its own, which take the connection with them.
+    // In a runtime of its own, whose end closes the connection.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let address = served.address;
     runtime.spawn(async move {
@@ -115,7 +115,7 @@ fn an_ingest_belongs_to_its_transaction() {
 }
 
 #[test]
-fn what_an_ingest_cannot_do_is_refused_in_words() {
+fn an_unsupported_ingest_is_an_error() {
     let served = Served::new();
     let temporary = CommandStatementIngest { temporary: true, ..append() };
     assert_eq!(code(ingest(&served, temporary, vec![rows(0..1)])), Code::Unimplemented);

@@ -1,4 +1,4 @@
-//! How the server begins and ends.
+//! Start and shutdown of the server.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn it_listens_where_others_can_reach_it_only_when_secured() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_so() {
+fn a_port_in_use_is_an_error() {
     let engine = Engine::open_temporary(EngineOptions::default()).unwrap();
     let first = wait(Server::bind(&engine, options())).unwrap();
     let refused = wait(Server::bind(&engine, ServerOptions { listen: first.address(), ..options() })).err().unwrap();
@@ -74,7 +74,7 @@ fn a_result_that_takes_too_long_is_cut_off_with_an_error() {
 }
 
 #[test]
-fn what_was_promised_is_fetched_while_it_leaves_and_nothing_new_begins() {
+fn planned_results_can_be_fetched_during_shutdown_and_nothing_new_begins() {
     let mut served = Served::set_up(options(), &["CREATE TABLE t AS SELECT 7 AS a"]);
     let endless = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
     let info = wait(served.client().execute(endless.into(), None)).unwrap();

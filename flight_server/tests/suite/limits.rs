@@ -1,4 +1,4 @@
-//! What comes from outside is bounded: at once, for each user, and in time.
+//! Limits of clients: at once, for each user, and in time.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ fn a_connection_too_many_is_closed_and_the_next_one_taken_when_one_has_gone() {
     let served = Served::with(limited(Limits { connections_max: 2, ..Limits::default() }));
     let is_open = |stream: &mut TcpStream| {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // The server speaks first when it is spoken to.
+        // The server sends nothing before the client does.
         let _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
         matches!(stream.read(&mut [0; 1]), Ok(1))
     };
@@ -58,7 +58,7 @@ fn a_result_that_nobody_reads_on_is_ended() {
 }
 
 #[test]
-fn a_query_that_gives_nothing_for_long_is_not_taken_for_one_that_nobody_reads() {
+fn a_query_without_rows_for_long_does_not_count_as_unread() {
     let served = Served::with(limited(Limits { call_idle: Duration::from_millis(300), ..Limits::default() }));
     let sql = "SELECT count(*) FROM generate_series(1, 100000) AS a (x), generate_series(1, 10000) AS b (y) WHERE x % 7 = y % 11";
     assert_eq!(served.rows(sql).len(), 1);
@@ -73,13 +73,13 @@ fn a_client_that_leaves_in_the_middle_takes_its_query_with_it_within_a_second() 
         let mut messages = wait(client.do_get(ticket(&info))).unwrap();
         wait(messages.next()).unwrap().unwrap();
         assert_eq!(served.stat("results_running"), 1);
-        // The connection with it: nobody else has its channel.
+        // This closes the connection too, because it is the only user of the channel.
         drop((messages, client));
         let left = Instant::now();
         eventually("no query runs", || served.stat("results_running") == 0 && served.engine.statement_counts().running == 0);
         left.elapsed()
     };
-    // A busy machine may be late, but not every time.
+    // A busy machine may be late, but not in every attempt.
     let attempts: Vec<Duration> = (0..3).map(|_| ended_after()).collect();
     assert!(attempts.iter().any(|attempt| *attempt < Duration::from_secs(1)), "{attempts:?}");
 }
@@ -128,22 +128,22 @@ fn there_are_so_many_results_read_at_once_and_no_more() {
     assert_eq!(refused.code(), Code::ResourceExhausted);
     drop(messages);
     eventually("the other one has ended", || served.stat("results_running") == 0);
-    // It waits still.
+    // It still waits.
     assert_eq!(shown(&wait(crate::helpers::fetch(&mut client, &info)).unwrap()), ["7"]);
 }
 
 #[test]
-fn what_one_user_holds_keeps_no_other_out() {
+fn one_user_cannot_lock_others_out() {
     let options = ServerOptions { sessions_max: 8, transactions_max: 8, ..limited(Limits { user_share_percent: 25, ..Limits::default() }) };
     let served = Served::with_users(options, &["ada", "bob"]);
     let (mut ada, mut bob) = (served.client_of("ada"), served.client_of("bob"));
-    // Of nothing: the oldest is forgotten.
+    // Transactions without a statement: the oldest is dropped.
     let idle: Vec<_> = (0..20).map(|_| wait(bob.begin_transaction()).unwrap()).collect();
     assert_eq!(code(wait(query(&mut bob, "SELECT 1", Some(idle[0].clone())))), Code::NotFound);
     for transaction in &idle[18..] {
         wait(query(&mut bob, "SELECT 1", Some(transaction.clone()))).unwrap();
     }
-    // At work: no more than his share.
+    // Transactions with a statement: no more than the user's share.
     let third = wait(bob.begin_transaction()).unwrap();
     assert_eq!(code(wait(query(&mut bob, "SELECT 1", Some(third)))), Code::ResourceExhausted);
     let transaction = wait(ada.begin_transaction()).unwrap();
@@ -151,7 +151,7 @@ fn what_one_user_holds_keeps_no_other_out() {
 }
 
 #[test]
-fn transactions_of_nothing_keep_nobody_out() {
+fn idle_fresh_transactions_lock_nobody_out() {
     let served = Served::with(ServerOptions { sessions_max: 3, ..options() });
     let mut client = served.client();
     let begun: Vec<_> = (0..10).map(|_| wait(client.begin_transaction()).unwrap()).collect();

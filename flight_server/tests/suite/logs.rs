@@ -1,4 +1,4 @@
-//! Log lines of a statement say which one it is.
+//! Log lines identify their statement.
 
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::helpers::{Served, eventually, options};
 
-/// All lines of the process: those of a test are found by what they are about.
+/// All log lines of the process. A test finds its own by their content.
 static LINES: LazyLock<Arc<Mutex<Vec<u8>>>> = LazyLock::new(|| {
     let lines = Arc::<Mutex<Vec<u8>>>::default();
     let written = Arc::clone(&lines);
@@ -49,7 +49,7 @@ fn lines_of_a_statement_are_marked_with_its_number_session_and_user() {
 }
 
 #[test]
-fn what_goes_wrong_while_a_result_is_read_is_logged() {
+fn an_error_while_a_result_is_read_is_logged() {
     LazyLock::force(&LINES);
     let served = Served::new();
     assert!(served.try_rows("SELECT CAST('x4714' || value AS BIGINT) FROM generate_series(1, 3) AS t (value)").is_err());
@@ -59,7 +59,7 @@ fn what_goes_wrong_while_a_result_is_read_is_logged() {
 }
 
 #[test]
-fn a_slow_statement_is_logged_with_what_it_did_and_without_passwords() {
+fn a_slow_statement_is_logged_with_its_report_and_without_passwords() {
     LazyLock::force(&LINES);
     let served = Served::with(ServerOptions { slow_query_ms: Some(0), ..options() });
     served.rows("SELECT 'number 4712' AS password_4712 FROM generate_series(1, 3) AS t (value)");

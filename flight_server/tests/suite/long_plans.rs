@@ -1,4 +1,4 @@
-//! Statements that take long to plan, at a server.
+//! Statements that take long to plan on a server.
 
 use engine::EngineOptions;
 use flight_server::ServerOptions;

@@ -1,4 +1,4 @@
-//! Metadata of Flight SQL for users: nothing without a login, and nothing of what may not be read.
+//! Metadata of Flight SQL with users: none without a login, and none about objects that the user may not read.
 
 use arrow::array::RecordBatch;
 use arrow_flight::decode::FlightRecordBatchStream;
@@ -14,7 +14,7 @@ use tonic::{Code, Request, Status};
 
 use crate::helpers::{Client, Served, options, shown, ticket, wait};
 
-/// Of `secret.plans` bob may not know, and of `shown.t` he may.
+/// bob may not see `secret.plans`, but may see `shown.t`.
 fn served() -> Served {
     let served = Served::with_users(options(), &["ada", "bob"]);
     for sql in [
@@ -95,7 +95,7 @@ fn without_a_login_no_metadata_is_told() {
 }
 
 #[test]
-fn metadata_has_nothing_of_what_its_reader_may_not_see() {
+fn metadata_leaves_out_objects_that_its_reader_may_not_see() {
     let served = served();
     let (ada, bob) = (served.client_of("ada"), served.client_of("bob"));
     let is_told =
@@ -104,7 +104,7 @@ fn metadata_has_nothing_of_what_its_reader_may_not_see() {
         for word in ["secret", "plans", "hidden_key"] {
             assert!(!is_told(&bob, &command, word), "{what} tells of {word}");
         }
-        // What an admin sees: without it nothing would be hidden above.
+        // An admin sees it, so the calls above have hidden something.
         let is_there = matches!(what, "schemas" | "tables" | "primary keys");
         assert_eq!(is_told(&ada, &command, "secret"), is_there, "{what}");
     }

@@ -1,4 +1,4 @@
-//! The server as a node: an engine elsewhere reads its tables, and has parts of queries run here.
+//! The server as a node: another engine reads its tables, and runs parts of queries on it.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ fn filled() -> (Served, Here) {
     (served, here)
 }
 
-/// A number of a metric in the text of EXPLAIN ANALYZE.
+/// The value of a metric in the text of EXPLAIN ANALYZE.
 fn metric(text: &str, name: &str) -> u64 {
     let (_, rest) = text.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("no {name} in {text}"));
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
@@ -121,16 +121,16 @@ fn a_node_that_was_away_is_asked_again() {
     let error = here.try_rows("SELECT count(*) FROM t").unwrap_err();
     assert!(error.to_string().starts_with(&format!("the node quiver://{address} cannot be asked: ")), "{error}");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    // What is kept of the table is this side's alone.
+    // Only the local engine keeps the definition of the table.
     here.rows("DROP TABLE again");
     let served = Served::at(dir, flight_server::ServerOptions { listen: address, ..options() }, EngineOptions::default(), &[]);
     assert_eq!(here.rows("SELECT count(*) FROM t"), ["50000"]);
-    // A session that the server no longer has is no reason to fail either: nothing was set in it.
+    // An expired session is not an error either, because it had no state.
     assert_eq!(served.stat("sessions"), 1);
 }
 
 #[test]
-fn rows_that_nobody_reads_any_more_end_the_statement_of_the_server() {
+fn a_remote_reader_that_leaves_ends_the_statement_of_the_server() {
     let (served, here) = filled();
     wait(async {
         let mut output = here.session.execute("SELECT one.a FROM t AS one JOIN t AS other ON one.a % 10 = other.a % 10").await.unwrap();
@@ -140,7 +140,7 @@ fn rows_that_nobody_reads_any_more_end_the_statement_of_the_server() {
 }
 
 #[test]
-fn who_one_is_at_a_node_is_said_beside_the_table() {
+fn credentials_for_a_node_can_be_given_with_the_table() {
     let served = Served::with_users(options(), &["ada", "bob"]);
     served.embedded("CREATE TABLE t AS SELECT 7 AS a");
     let location = |user: &str| format!("quiver://{user}{}/main.t", served.address);
@@ -199,7 +199,7 @@ fn a_table_of_many_columns_is_handed_out_as_any_other() {
         assert_eq!(here.rows(whole), shown(&[served.embedded(whole)]), "{level}");
         assert_eq!(here.rows("SELECT sum(\"C 299\") FROM wide WHERE \"C 7\" > 70"), ["364780"], "{level}");
     }
-    // And not what was dropped since.
+    // Not the rows of a table that was dropped since.
     let error = |sql: &str| here.try_rows(sql).unwrap_err().to_string();
     served.embedded("DROP TABLE wide");
     here.rows("SET pushdown = off");

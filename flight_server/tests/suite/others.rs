@@ -1,4 +1,4 @@
-//! What belongs to somebody is not there for others, and what may not be read is not seen.
+//! Objects of one user do not exist for others, and objects that a user may not read are invisible.
 
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any, CommandGetTables,
@@ -86,7 +86,7 @@ fn a_session_is_of_use_to_its_owner_alone() {
 }
 
 #[test]
-fn what_may_not_be_read_is_in_no_answer() {
+fn no_answer_contains_rows_that_the_user_may_not_read() {
     let served = served();
     let (ada, bob) = (served.client_of("ada"), served.client_of("bob"));
     let tables = |client: &Client| {
@@ -114,7 +114,7 @@ fn what_may_not_be_read_is_in_no_answer() {
 }
 
 #[test]
-fn what_is_revoked_cannot_be_done_any_more_in_an_open_session() {
+fn a_revoked_right_ends_in_open_sessions() {
     let served = served();
     served.embedded("GRANT SELECT ON TABLE t TO bob");
     let mut bob = served.client_of("bob");

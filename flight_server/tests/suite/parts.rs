@@ -16,7 +16,7 @@ fn in_parts() -> ServerOptions {
     ServerOptions { part_bytes_min: 64 << 10, ..options() }
 }
 
-/// 60,000 rows but those that are deleted, and some in the log.
+/// 60,000 rows, some of them deleted, and some in the log.
 fn table(options: ServerOptions) -> Served {
     let served = Served::with(options);
     served.update("CREATE TABLE t AS SELECT value AS a, 'row ' || value AS b FROM generate_series(1, 60000) AS t (value)");
@@ -78,7 +78,7 @@ fn all_parts_are_of_one_version_whatever_happens_to_the_table() {
     let rest = info.endpoint[1..].iter().flat_map(|endpoint| wait(get(&served, endpoint)).unwrap());
     let rows: Vec<String> = first.into_iter().chain(rest).collect();
     assert!(rows == before, "rows of two versions");
-    // Any number of times.
+    // Tickets of parts can be used repeatedly.
     assert!(all(&served, &info) == before, "rows of two versions");
 }
 
@@ -153,7 +153,7 @@ fn a_table_that_is_emptied_meanwhile_is_parts_of_nothing() {
 }
 
 #[test]
-fn a_lease_that_nobody_has_is_unknown() {
+fn an_unknown_lease_is_an_error() {
     let served = table(in_parts());
     let made_up = FlightEndpoint::new().with_ticket(Ticket::new(r#"{"table": "t", "rows": [0, 10], "lease": "7f"}"#));
     assert_eq!(wait(get(&served, &made_up)).unwrap_err().code(), Code::NotFound);

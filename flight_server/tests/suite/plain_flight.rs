@@ -134,7 +134,7 @@ fn rows_are_put_into_a_table_by_its_path() {
 }
 
 #[test]
-fn actions_are_listed_and_do_what_they_say() {
+fn actions_are_listed_and_work_as_described() {
     let served = table();
     let names: Vec<String> = wait(async {
         let actions = served.flight().list_actions(Empty {}).await.unwrap().into_inner();
@@ -163,7 +163,7 @@ fn a_table_that_is_not_there_is_not_found_by_any_call() {
     ];
     for refused in refused {
         assert_eq!(refused.code(), Code::NotFound);
-        // At no place of a statement that nobody has written.
+        // There is no position, because the client has sent no statement.
         assert_eq!(refused.message(), "table \"mesured\" does not exist; did you mean \"measured\"?");
     }
     assert_eq!(put(&served, path(&["mesured"]), vec![batch(&[("a", numbers([1]))])]).unwrap_err().code(), Code::NotFound);
@@ -215,7 +215,7 @@ fn a_column_that_comes_twice_is_named() {
 }
 
 #[test]
-fn who_polls_is_answered_at_once_as_who_asks() {
+fn poll_flight_info_answers_at_once() {
     let served = table();
     let asked = info(&served, path(&["t"])).unwrap();
     let polled = wait(served.flight().poll_flight_info(path(&["t"]))).unwrap().into_inner();

@@ -1,4 +1,4 @@
-//! Prepared statements: parameters, batches of them, and true counts.
+//! Prepared statements: parameters, batches of parameters, and counts of changed rows.
 
 use arrow::array::{ArrayRef, Float64Array, StringArray};
 use arrow::datatypes::DataType;
@@ -166,7 +166,7 @@ fn a_statement_that_has_outlived_its_transaction_says_so() {
     assert_eq!(served.count("t"), 0);
 }
 
-/// As it comes over the wire; the client of `arrow-flight` keeps it to itself.
+/// The message on the wire, which the client of `arrow-flight` does not expose.
 fn created(served: &Served, sql: &str) -> ActionCreatePreparedStatementResult {
     let request = ActionCreatePreparedStatementRequest { query: sql.into(), transaction_id: None };
     let answer = served.act("CreatePreparedStatement", request.as_any().encode_to_vec()).unwrap();
@@ -185,7 +185,7 @@ fn a_statement_without_a_result_has_no_schema_and_one_with_a_result_has_one() {
 }
 
 #[test]
-fn who_binds_parameters_is_told_the_handle_to_go_on_with() {
+fn binding_parameters_returns_the_handle_to_use() {
     let served = table();
     served.update("INSERT INTO t VALUES (1, 'one'), (2, 'two')");
     let handle = created(&served, "SELECT b FROM t WHERE a = ?").prepared_statement_handle;

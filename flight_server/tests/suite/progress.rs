@@ -1,4 +1,4 @@
-//! How far a statement is, asked while it runs.
+//! The progress of a running statement.
 
 use arrow_flight::{Action, FlightData, FlightInfo};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use crate::helpers::{Client, Served, eventually, options, ticket, wait};
 const TABLE: &str = "CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 100000) AS s (value)";
 /// Reads the table twice, and then works for long.
 const LONG: &str = "SELECT count(*) FROM t AS one, t AS other WHERE one.a * other.a % 1000003 = -1";
-/// Gives no row for hours, and reads no table.
+/// Returns no row for hours, and reads no table.
 const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t (value) WHERE value < 0";
 
 fn told(answers: &[Bytes]) -> Option<Value> {
@@ -40,7 +40,7 @@ fn a_result_has_its_progress_while_it_is_read() {
     let served = Served::new();
     served.update(TABLE);
     let info = wait(served.client().execute(LONG.into(), None)).unwrap();
-    // Nothing of it runs yet.
+    // It does not run yet.
     assert_eq!(progress(&served, &info), None);
     let messages = begun(&served, &info);
     eventually("rows were scanned", || progress(&served, &info).as_ref().is_some_and(is_scanned));
@@ -64,7 +64,7 @@ fn how_many_rows_there_are_is_not_known_before_a_table_is_read() {
 }
 
 #[test]
-fn progress_is_told_while_all_places_are_taken_and_is_no_statement() {
+fn progress_is_reported_while_all_permits_are_taken() {
     let served = Served::over(options(), EngineOptions { queries_max: Some(1), ..EngineOptions::default() });
     served.update(TABLE);
     let [running, queued] = [LONG, SILENT].map(|sql| wait(served.client().execute(sql.into(), None)).unwrap());
@@ -73,7 +73,7 @@ fn progress_is_told_while_all_places_are_taken_and_is_no_statement() {
     let _queued = begun(&served, &queued);
     eventually("it waits", || served.rows("SELECT state FROM system.queries WHERE queue_position = 1") == ["queued"]);
     eventually("who waits is told too", || progress(&served, &queued).is_some());
-    // The two, and this one.
+    // The two statements, and this one.
     assert_eq!(served.rows("SELECT count(*) FROM system.queries"), ["3"]);
 }
 
@@ -99,7 +99,7 @@ fn the_progress_of_another_user_is_as_if_it_were_not_there() {
 }
 
 #[test]
-fn what_is_neither_a_ticket_nor_of_a_session_has_no_progress() {
+fn a_call_without_ticket_and_session_has_no_progress() {
     let served = Served::new();
     for garbage in ["garbage", "{\"table\": \"t\"}"] {
         assert_eq!(served.act("progress", garbage).unwrap_err().code(), Code::InvalidArgument, "{garbage}");

@@ -1,4 +1,4 @@
-//! What a user may read, asked again whenever it is told, and what is written down of it.
+//! The right to read is checked for every answer, and reads are audited.
 
 use arrow_flight::sql::{
     ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any, CommandPreparedStatementQuery, ProstMessageExt,
@@ -10,7 +10,7 @@ use tonic::{Code, Request, Status};
 
 use crate::helpers::{Client, Served, fetch, options, shown, status, wait};
 
-/// With a table `t` of which bob may read the rows.
+/// A server with a table `t` that bob may read.
 fn served() -> Served {
     let served = Served::with_users(ServerOptions { hand_off: HandOff::Everybody, ..options() }, &["ada", "bob"]);
     served.embedded("CREATE TABLE t AS SELECT * FROM generate_series(1, 3) AS g (a)");
@@ -42,7 +42,7 @@ fn a_statement_that_is_refused_when_it_is_prepared_is_written_down() {
 }
 
 #[test]
-fn the_columns_of_a_prepared_query_are_told_to_who_may_still_read_it() {
+fn the_columns_of_a_prepared_query_need_the_right_to_read_it() {
     let served = served();
     let bob = served.client_of("bob");
     let action = ActionCreatePreparedStatementRequest { query: "SELECT a FROM t".into(), transaction_id: None };
@@ -80,7 +80,7 @@ fn get(served: &Served, client: &Client, json: &str) -> Result<(), Status> {
 }
 
 #[test]
-fn what_the_server_sets_for_itself_is_not_written_down() {
+fn internal_statements_of_the_server_are_not_audited() {
     let served = served();
     let bob = served.client_of("bob");
     get(&served, &bob, r#"{"table": "t", "rows": [0, 2]}"#).unwrap();
@@ -91,7 +91,7 @@ fn what_the_server_sets_for_itself_is_not_written_down() {
     lease().unwrap();
     let statements = ["SELECT * FROM \"main\".\"t\" LIMIT 2 OFFSET 0", "MAP main.t"];
     assert_eq!(audited(&served, "statement"), statements);
-    // Listed, a table is not asked for.
+    // Listing a table is not an attempt to read it.
     served.embedded("CREATE VIEW v AS SELECT a FROM t");
     served.embedded("GRANT SELECT ON v TO bob");
     served.embedded("REVOKE SELECT ON t FROM bob");
@@ -106,7 +106,7 @@ fn what_the_server_sets_for_itself_is_not_written_down() {
 }
 
 #[test]
-fn a_view_whose_table_is_not_there_for_its_reader_does_not_name_it() {
+fn a_view_does_not_name_a_table_that_its_reader_may_not_see() {
     let served = served();
     served.embedded("CREATE VIEW v AS SELECT a FROM t");
     served.embedded("GRANT SELECT ON v TO bob");

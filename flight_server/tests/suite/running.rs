@@ -1,4 +1,4 @@
-//! Statements that run, as clients see it: ended by KILL, by their limit of time, or waiting for their turn.
+//! Running statements, as clients see them: ended by KILL or their timeout, or waiting in the queue.
 
 use arrow_flight::error::FlightError;
 use engine::EngineOptions;
@@ -47,7 +47,7 @@ fn a_limit_of_time_is_deadline_exceeded() {
 }
 
 #[test]
-fn a_result_that_was_planned_and_not_fetched_keeps_nobody_waiting() {
+fn a_planned_result_that_is_not_fetched_blocks_no_statement() {
     let served = Served::over(options(), EngineOptions { queries_max: Some(1), ..EngineOptions::default() });
     let infos: Vec<_> = (0..5).map(|_| wait(served.client().execute(SILENT.into(), None)).unwrap()).collect();
     assert_eq!(served.rows("SELECT count(*) FROM generate_series(1, 10) AS t (value)"), ["10"]);
@@ -55,7 +55,7 @@ fn a_result_that_was_planned_and_not_fetched_keeps_nobody_waiting() {
 }
 
 #[test]
-fn who_waits_for_too_long_is_told_that_there_is_no_room() {
+fn a_statement_that_waits_too_long_in_the_queue_fails() {
     let engine = EngineOptions { queries_max: Some(1), queue_timeout_ms: Some(300), ..EngineOptions::default() };
     let served = Served::over(options(), engine);
     let info = wait(served.client().execute(SILENT.into(), None)).unwrap();

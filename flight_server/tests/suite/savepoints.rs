@@ -1,4 +1,4 @@
-//! Savepoints under their handles.
+//! Savepoints by handle.
 
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt,
@@ -14,7 +14,7 @@ const RELEASE: i32 = 1;
 const ROLLBACK: i32 = 2;
 
 fn savepoint(served: &Served, transaction: &Bytes) -> Result<Bytes, Status> {
-    // All of one name.
+    // All have the same name.
     let request = ActionBeginSavepointRequest { transaction_id: transaction.clone(), name: "s".into() };
     let answer = served.act("BeginSavepoint", request.as_any().encode_to_vec())?;
     let answer: ActionBeginSavepointResult = Any::decode(answer[0].clone()).unwrap().unpack().unwrap().unwrap();
@@ -60,7 +60,7 @@ fn a_savepoint_that_is_over_says_so_and_the_transaction_goes_on() {
         }
     };
     update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
-    // Gone back beyond, released with an earlier one, and gone back beyond in SQL.
+    // Ended by a rollback to an earlier one, by a release of an earlier one, and by a rollback in SQL.
     let [first, second, third] = savepoints();
     end(&served, &second, ROLLBACK).unwrap();
     is_over(&third);
@@ -75,7 +75,7 @@ fn a_savepoint_that_is_over_says_so_and_the_transaction_goes_on() {
     assert_eq!(served.rows("SELECT a FROM t ORDER BY a"), ["1", "2"]);
 }
 
-/// Half of a batch that has failed would be in it.
+/// Otherwise it would contain half of a failed batch.
 #[test]
 fn a_failed_transaction_takes_no_savepoint_and_goes_back_to_an_earlier_one() {
     let served = Served::new();

@@ -1,4 +1,4 @@
-//! Sessions: by handshake or cookie, with settings, bounded and forgotten when idle.
+//! Sessions: by handshake or cookie, with settings, bounded, and ended when idle.
 
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ fn an_option_that_is_not_there_has_its_error_value() {
 }
 
 #[test]
-fn the_schema_of_a_session_is_told_and_no_other_can_be_set() {
+fn the_schema_of_a_session_can_be_read_but_not_changed() {
     let served = Served::new();
     let (_, told) = act(&served, "GetSessionOptions", Bytes::new(), None);
     let told = String::from_utf8_lossy(&told).into_owned();
@@ -164,7 +164,7 @@ fn a_closed_session_takes_its_transactions_with_it() {
 }
 
 #[test]
-fn what_was_prepared_in_sql_is_there_in_a_transaction() {
+fn sql_prepared_statements_exist_in_a_transaction() {
     let served = Served::new();
     served.update("CREATE TABLE t AS SELECT 7 AS a");
     let mut client = session(&served);
@@ -183,7 +183,7 @@ fn what_was_prepared_in_sql_is_there_in_a_transaction() {
 }
 
 #[test]
-fn what_was_prepared_and_makes_no_sense_any_more_is_in_nobodys_way() {
+fn a_prepared_statement_that_became_invalid_blocks_nothing() {
     let served = Served::new();
     served.update("CREATE TABLE t AS SELECT 7 AS a");
     let mut client = session(&served);

@@ -1,4 +1,4 @@
-//! Clients that stop reading: what is made for them is bounded, and after a while their results end.
+//! Clients that stop reading: their unread bytes are bounded, and their results end after a while.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -30,13 +30,13 @@ fn served_within(limits: Limits) -> Served {
     Served::with(ServerOptions { limits, http: Some("127.0.0.1:0".parse().unwrap()), ..options() })
 }
 
-/// A connection of its own, which takes as little before it is read as HTTP/2 allows.
+/// A connection of its own with the smallest flow-control window of HTTP/2.
 fn narrow_channel(served: &Served) -> Channel {
     let endpoint = Channel::from_shared(format!("http://{}", served.address)).unwrap();
     wait(async { endpoint.initial_stream_window_size(65_535).initial_connection_window_size(65_535).connect_lazy() })
 }
 
-/// An endless result of which nothing is read yet.
+/// An endless result that is not read yet.
 fn begun(served: &Served) -> Streaming<FlightData> {
     begun_over(narrow_channel(served))
 }
@@ -61,7 +61,7 @@ fn end_of(messages: &mut Streaming<FlightData>) -> Status {
 }
 
 #[test]
-fn what_is_made_for_hundreds_of_stalled_clients_is_bounded_and_others_are_answered() {
+fn results_of_hundreds_of_stalled_clients_are_bounded_and_others_are_answered() {
     const BYTES_MAX: u64 = 8 << 20;
     let served = served(BYTES_MAX, Duration::from_secs(2));
     let mut stalled = Vec::new();
@@ -77,13 +77,13 @@ fn what_is_made_for_hundreds_of_stalled_clients_is_bounded_and_others_are_answer
         assert_eq!(served.rows(&format!("SELECT {answer}")), [answer.to_string()]);
         most = most.max(metric(&served, UNREAD));
     }
-    // Over the bound is only what is made of rows that are there already, a message for each result.
+    // Only messages of existing rows exceed the bound, one for each result.
     assert!(most < 4.0 * BYTES_MAX as f64, "{most}");
     drop(stalled);
     eventually("all is given back", || metric(&served, UNREAD) == 0.0);
 }
 
-/// With the token of a user; nothing of the result is read yet.
+/// The same with the token of a user.
 fn begun_as(served: &Served, user: &str) -> FlightRecordBatchStream {
     let mut client = FlightSqlServiceClient::new(narrow_channel(served));
     wait(async {
@@ -96,7 +96,7 @@ fn begun_as(served: &Served, user: &str) -> FlightRecordBatchStream {
 #[test]
 fn results_that_a_user_does_not_read_keep_no_other_user_waiting() {
     const BYTES_MAX: u64 = 4 << 20;
-    // Nobody is ended in the time of the test.
+    // No result is ended within the time of the test.
     let long = Duration::from_secs(3600);
     let limits = Limits { unread_bytes_max: Some(BYTES_MAX), stall_timeout: long, call_idle: long, ..Limits::default() };
     let served =
@@ -108,7 +108,7 @@ fn results_that_a_user_does_not_read_keep_no_other_user_waiting() {
         for answer in 0..5 {
             assert_eq!(shown(&wait(query(&mut client, &format!("SELECT {answer}"), None)).unwrap()), [answer.to_string()]);
         }
-        // More than a share, in many messages.
+        // More than a user's share, in many messages.
         let rows = wait(query(&mut client, "SELECT count(*), sum(value) FROM generate_series(1, 1000000) AS t (value)", None)).unwrap();
         assert_eq!(shown(&rows), ["1000000 500000500000"]);
         let rows = wait(query(&mut client, "SELECT value FROM generate_series(1, 1000000) AS t (value)", None)).unwrap();
@@ -118,7 +118,7 @@ fn results_that_a_user_does_not_read_keep_no_other_user_waiting() {
 }
 
 #[test]
-fn a_client_that_has_stalled_is_told_so_when_it_reads_on() {
+fn a_stalled_client_gets_an_error_when_it_reads_on() {
     let served = served(1, Duration::from_secs(2));
     let mut messages = begun(&served);
     assert_eq!(served.stat("results_running"), 1);
@@ -129,7 +129,7 @@ fn a_client_that_has_stalled_is_told_so_when_it_reads_on() {
 }
 
 #[test]
-fn a_client_that_never_reads_on_loses_its_connection_and_what_was_made_for_it() {
+fn a_client_that_never_reads_on_loses_its_connection_and_its_result() {
     let served = served(1, Duration::from_millis(500));
     let messages = begun(&served);
     eventually("something lies there unread", || metric(&served, UNREAD) > 0.0);
@@ -165,18 +165,18 @@ fn a_client_that_stops_is_idle_also_while_its_one_message_waits_to_be_read() {
 }
 
 #[test]
-fn a_connection_is_kept_while_there_is_room_for_what_others_make() {
+fn a_stalled_connection_is_kept_while_there_is_room_for_others() {
     let short = Duration::from_millis(300);
     let served = served_within(Limits { call_idle: short, stall_timeout: short, ..Limits::default() });
     let mut messages = begun(&served);
     eventually("its result is ended", || served.stat("results_running") == 0);
-    // What was made is looked at once a second.
+    // Stalled results are checked once a second.
     std::thread::sleep(Duration::from_secs(3));
     let ended = end_of(&mut messages);
     assert_eq!(ended.code(), Code::Cancelled, "{ended}");
 }
 
-/// Between a client and the server, until it hands on nothing more of what the server sends.
+/// A proxy between a client and the server, which can stop forwarding the server's bytes.
 fn passage(server: SocketAddr, is_blocked: Arc<AtomicBool>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -193,7 +193,7 @@ fn passage(server: SocketAddr, is_blocked: Arc<AtomicBool>) -> SocketAddr {
                 _ => return,
             }
         }
-        // Open, and full.
+        // The connection stays open, with full buffers.
         std::thread::sleep(Duration::from_secs(60));
     });
     address

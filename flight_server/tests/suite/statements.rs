@@ -1,4 +1,4 @@
-//! SQL over the wire gives what it gives in the process, and a write runs once.
+//! SQL over the network gives the same results as in process, and a write runs once.
 
 use arrow::array::Array;
 use arrow::datatypes::DataType;
@@ -40,7 +40,7 @@ fn every_type_arrives_as_the_embedded_session_gives_it() {
 }
 
 #[test]
-fn flight_info_tells_the_schema_of_what_is_fetched() {
+fn flight_info_has_the_schema_of_the_result() {
     let served = Served::new();
     served.update(TYPES);
     let mut client = served.client();
@@ -52,14 +52,14 @@ fn flight_info_tells_the_schema_of_what_is_fetched() {
 }
 
 #[test]
-fn view_types_are_sent_to_who_asks() {
+fn view_types_are_sent_on_request() {
     let served = Served::new();
     served.update(TYPES);
     let mut client = served.client();
     client.set_header("x-quiver-view-types", "true");
     let batches = wait(query(&mut client, "SELECT words, texts FROM types ORDER BY id", None)).unwrap();
     assert_eq!(*batches[0].schema().field(0).data_type(), DataType::Utf8View);
-    // So is what is computed, in the schema that is told before as well.
+    // So are computed columns, also in the announced schema.
     let computed = "SELECT CAST(words AS BYTEA), words || '!', 'a' FROM types ORDER BY id";
     let info = wait(client.execute(computed.into(), None)).unwrap();
     let told: Vec<DataType> = info.try_decode_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
@@ -67,7 +67,7 @@ fn view_types_are_sent_to_who_asks() {
     let got: Vec<DataType> =
         wait(query(&mut client, computed, None)).unwrap()[0].columns().iter().map(|column| column.data_type().clone()).collect();
     assert_eq!(got, told);
-    // Inside of others they are plain all the same.
+    // Inside of nested types they are plain nevertheless.
     assert_eq!(*batches[0].schema().field(1).data_type(), DataType::new_list(DataType::Utf8, true));
     let words = as_type(batches[0].column(0), &DataType::Utf8);
     assert_eq!(words.as_ref(), as_type(served.embedded("SELECT words FROM types ORDER BY id").column(0), &DataType::Utf8).as_ref());

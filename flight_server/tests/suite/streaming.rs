@@ -1,4 +1,4 @@
-//! Results go out as they are made, in messages of a bounded size.
+//! Results are streamed in messages of a bounded size.
 
 use arrow::array::{Array, AsArray};
 use arrow_flight::FlightData;
@@ -6,7 +6,7 @@ use futures::StreamExt;
 
 use crate::helpers::{Served, ticket, wait};
 
-/// What clients of gRPC take if nobody tells them otherwise.
+/// The default limit of messages in gRPC clients.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 #[test]
@@ -62,7 +62,7 @@ fn a_client_that_reads_slowly_holds_the_query_back() {
     wait(async {
         let mut messages = served.flight().do_get(ticket(&info)).await.unwrap().into_inner();
         messages.next().await.unwrap().unwrap();
-        // 140 GB are on their way: if they were made ahead of the reader, memory would be gone long before.
+        // The result has 140 GB: if it were computed ahead of the reader, memory would run out.
         tokio::time::sleep(std::time::Duration::from_secs(2)).await;
         messages.next().await.unwrap().unwrap();
     });

@@ -1,4 +1,4 @@
-//! Plans of Substrait: run once, prepared, in transactions, about a version and segments, and within the rights of their user.
+//! Substrait plans: run once, prepared, in transactions, bound to a version and segments, and with the rights of their user.
 
 use arrow_flight::sql::{
     ActionBeginTransactionRequest, ActionBeginTransactionResult, ActionClosePreparedStatementRequest, ActionCreatePreparedStatementResult,
@@ -66,7 +66,7 @@ fn filled() -> Served {
 }
 
 #[test]
-fn a_plan_gives_what_its_sql_gives() {
+fn a_plan_gives_the_same_result_as_its_sql() {
     let served = filled();
     for sql in [
         "SELECT a, b FROM t ORDER BY a",
@@ -98,7 +98,7 @@ fn a_result_of_a_plan_is_fetched_once_and_a_plan_itself_any_number_of_times() {
     for _ in 0..2 {
         let messages =
             wait(async { served.flight().do_get(itself()).await.unwrap().into_inner().try_collect::<Vec<FlightData>>().await.unwrap() });
-        // The schema, the row, and the report.
+        // The schema, the row and the report.
         assert!(messages.len() >= 3 && messages.last().is_some_and(|last| !last.app_metadata.is_empty()), "{messages:?}");
     }
     assert_eq!(served.stat("results_waiting"), 0);
@@ -139,7 +139,7 @@ fn a_plan_is_in_the_transaction_that_it_names() {
     let inside = served.info_of(command(plan.clone(), transaction.clone())).unwrap();
     assert_eq!(served.rows_of(&inside), ["4"]);
     assert_eq!(served.plan_rows(plan.clone()), ["3"]);
-    // One that fails takes the transaction with it, as SQL does.
+    // A failing plan fails the transaction, as SQL does.
     served.info_of(command(&b"no plan"[..], transaction.clone())).unwrap_err();
     let failed = wait(query(&mut served.client(), "SELECT 1", transaction));
     assert_eq!(code(failed), Code::InvalidArgument);
@@ -157,7 +157,7 @@ fn a_plan_that_is_put_runs_and_changes_nothing() {
 }
 
 #[test]
-fn what_a_plan_is_about_stands_in_a_header() {
+fn a_header_binds_a_plan_to_a_version_and_segments() {
     let served = filled();
     let version = served.engine.store().snapshot().unwrap().version();
     served.update("OPTIMIZE TABLE t");
@@ -175,7 +175,7 @@ fn what_a_plan_is_about_stands_in_a_header() {
     for wrong in ["7", "{\"segments\": {\"main.t\": [4711]}}", "{\"segments\": {\"main.u\": []}}", "{\"versions\": 1}"] {
         assert_eq!(rows(wrong).unwrap_err().code(), Code::InvalidArgument, "{wrong}");
     }
-    // A plan that is prepared is about what was said then.
+    // A prepared plan keeps its binding.
     let request =
         ActionCreatePreparedSubstraitPlanRequest { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
     let action = Action::new("CreatePreparedSubstraitPlan", request.as_any().encode_to_vec());
@@ -202,7 +202,7 @@ fn our_own_client_sends_plans_and_has_them_made() {
     let error = wait(session.plan_of("SELECT orign FROM t")).unwrap_err();
     assert_eq!(error.position(), Some(7), "{error}");
     assert!(wait(session.plan_of("DELETE FROM t")).is_err());
-    // In a transaction of SQL, too.
+    // Also in an SQL transaction.
     for sql in ["BEGIN", "DELETE FROM t WHERE a > 1"] {
         wait(async { session.execute(sql).await.unwrap().collect().await.unwrap() });
     }
@@ -210,7 +210,7 @@ fn our_own_client_sends_plans_and_has_them_made() {
 }
 
 #[test]
-fn a_plan_reads_what_its_user_may() {
+fn a_plan_reads_only_tables_that_its_user_may_read() {
     let served = Served::with_users(options(), &["ada", "bob"]);
     let mut ada = served.client_of("ada");
     for sql in [
@@ -243,14 +243,14 @@ fn a_plan_reads_what_its_user_may() {
 }
 
 #[test]
-fn what_is_no_plan_is_refused_and_the_server_goes_on() {
+fn an_invalid_plan_is_refused_and_the_server_goes_on() {
     let served = filled();
     let empty = CommandStatementSubstraitPlan { plan: None, transaction_id: None };
     assert_eq!(served.info_of(FlightDescriptor::new_cmd(empty.as_any().encode_to_vec())).unwrap_err().code(), Code::InvalidArgument);
     for bytes in [&b""[..], b"SELECT 1", b"{}", &[0xff; 100]] {
         assert_eq!(served.refused(bytes.to_vec()).code(), Code::InvalidArgument, "{bytes:?}");
     }
-    // Messages within messages, deeper than any reader goes.
+    // Messages that nest deeper than any decoder allows.
     let mut deep = vec![0x08, 1];
     for _ in 0..5_000 {
         let mut outer = vec![0x1a];
@@ -269,14 +269,14 @@ fn what_is_no_plan_is_refused_and_the_server_goes_on() {
 fn a_plan_of_a_hundred_megabytes_is_refused() {
     let served = filled();
     let mut long = served.plan("SELECT a FROM t").to_vec();
-    // A field that nobody knows, of so many bytes.
+    // An unknown field of this many bytes.
     long.extend([0xfa, 0x7f]);
     prost::encoding::encode_varint(20 << 20, &mut long);
     long.extend(vec![0; 20 << 20]);
     let refused = served.refused(long.clone());
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
     long.resize(100 << 20, 0);
-    // So long no call may be that brings no rows.
+    // The limit for calls without rows.
     let refused = served.refused(long.clone());
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
     assert!(refused.message().contains("longer than the 69206016 bytes that this call takes; send less"), "{refused}");
@@ -350,7 +350,7 @@ fn plans_that_are_kept_are_within_the_budget() {
 }
 
 #[test]
-fn what_the_server_tells_of_substrait_is_so() {
+fn the_reported_substrait_support_is_true() {
     let served = Served::new();
     let info =
         [SqlInfo::FlightSqlServerSubstrait, SqlInfo::FlightSqlServerSubstraitMinVersion, SqlInfo::FlightSqlServerSubstraitMaxVersion];

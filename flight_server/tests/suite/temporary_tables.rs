@@ -1,4 +1,4 @@
-//! Temporary tables are a session's.
+//! Temporary tables belong to a session.
 
 use std::time::Duration;
 

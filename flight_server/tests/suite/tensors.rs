@@ -1,4 +1,4 @@
-//! Tensors are such wherever a client sees them, and a row of one that is larger than any message comes and goes whole.
+//! Clients see tensors as tensors everywhere, and a row with a tensor larger than usual messages can be sent and received.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn types(schema: &Schema) -> Vec<String> {
     schema.fields().iter().map(|field| column_type_name(field)).collect()
 }
 
-/// One row with a block of so many doubles squared, each its place.
+/// One row with a square block of doubles, each of which is its index.
 fn wide(side: usize) -> RecordBatch {
     let field = tensor_field("block", DataType::Float64, &[side, side], true).unwrap();
     let DataType::FixedSizeList(item, size) = field.data_type() else { unreachable!("a tensor is a list") };
@@ -132,7 +132,7 @@ fn a_table_of_another_node_has_tensors() {
     assert_eq!(run("SELECT * FROM here").0, ["BIGINT", BLOCK]);
 }
 
-/// 3,700² doubles are 104 MiB: what cannot be cut is one message.
+/// 3,700² doubles are 104 MiB: a single row is one message.
 #[test]
 fn a_row_of_a_hundred_mebibytes_goes_and_comes() {
     const SIDE: usize = 3_700;
@@ -157,7 +157,7 @@ fn a_row_of_a_hundred_mebibytes_goes_and_comes() {
         wait(async { session.execute("SELECT block FROM w WHERE i = 7").await.unwrap().collect().await.unwrap() });
     assert_eq!(sum(batches[0].column(0)), expected);
 
-    // A client that takes so much and no more is told by gRPC what its limit is.
+    // A client with a lower limit gets an error from gRPC that names the limit.
     let refused = wait(async {
         let info = served.client().execute("SELECT block FROM w".into(), None).await.unwrap();
         let mut limited = FlightServiceClient::new(served.channel.clone()).max_decoding_message_size(16 << 20);

@@ -1,4 +1,4 @@
-//! A ticket is a handle: good once, for a while, and of no use to who invents one.
+//! A ticket is a handle: valid once, for a limited time, and not guessable.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn session(served: &Served) -> Client {
 }
 
 #[test]
-fn what_a_session_asked_for_and_nobody_fetched_ends_with_it() {
+fn unfetched_results_end_with_their_session() {
     let served = Served::new();
     let (mut ended, mut other) = (session(&served), session(&served));
     let begun = wait(ended.execute("SELECT 1".into(), None)).unwrap();
@@ -77,7 +77,7 @@ fn what_a_session_asked_for_and_nobody_fetched_ends_with_it() {
 }
 
 #[test]
-fn what_one_session_leaves_unread_takes_nothing_from_another() {
+fn unread_results_of_one_session_take_nothing_from_another() {
     let served = Served::with(ServerOptions { tickets_max: 4, ..options() });
     let (mut greedy, mut quiet) = (session(&served), session(&served));
     let kept = wait(quiet.execute("SELECT 'kept'".into(), None)).unwrap();

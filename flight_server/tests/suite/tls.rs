@@ -1,4 +1,4 @@
-//! TLS and mTLS, with certificates of an authority made for the test.
+//! TLS and mTLS, with certificates of a test authority.
 
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
@@ -22,7 +22,7 @@ fn channel(authority: &Authority, served: &Served, own: Option<&Issued>) -> Chan
     wait(async { authority.channel(served.address, own) })
 }
 
-/// No status of the server, but of the client about its connection.
+/// A status of the client about its connection, and not one of the server.
 fn is_cut_off<T>(answer: &Result<T, FlightError>) -> bool {
     matches!(answer, Err(FlightError::Tonic(status)) if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal))
 }
@@ -42,7 +42,7 @@ fn a_client_that_trusts_the_authority_logs_in() {
 }
 
 #[test]
-fn tls_without_users_keeps_nobody_out() {
+fn tls_without_users_admits_every_client() {
     let authority = Authority::new();
     let served = served(authority.tls(), &[]);
     assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
@@ -52,9 +52,9 @@ fn tls_without_users_keeps_nobody_out() {
 fn a_client_without_tls_is_not_answered() {
     let authority = Authority::new();
     let served = served(authority.tls(), &["ada"]);
-    // The channel of the helper is a plain one.
+    // The channel of the helper has no TLS.
     let refused = wait(served.client().handshake("ada", "secret")).unwrap_err();
-    // In which words depends on how far the two got.
+    // The message depends on how far the handshake got.
     assert!(refused.to_string().to_lowercase().contains("transport"), "{refused}");
     assert!(is_cut_off(&served.try_rows("SELECT 1")));
 }
@@ -67,7 +67,7 @@ fn a_client_that_knows_another_authority_does_not_trust_the_server() {
 }
 
 #[test]
-fn a_client_certificate_says_who_calls() {
+fn a_client_certificate_authenticates_the_caller() {
     let authority = Authority::new();
     let served = served(authority.mutual("required"), &["ada", "bob"]);
     served.embedded("CREATE TABLE t AS SELECT 7 AS a");
@@ -124,7 +124,7 @@ fn a_file_that_will_not_do_is_named() {
     assert!(key(&other_key).contains("other.key cannot be used together"), "{}", key(&other_key));
 }
 
-/// Puts another certificate where the server has its own.
+/// Replaces the certificate of the server by another one.
 fn replace(tls: &TlsOptions, with: &Issued) {
     std::fs::write(tls.cert.as_ref().unwrap(), &with.certificate).unwrap();
     std::fs::write(tls.key.as_ref().unwrap(), &with.key).unwrap();
@@ -143,7 +143,7 @@ fn certificates_that_are_read_again_are_for_new_connections() {
     certificates.reload().unwrap();
     assert_eq!(answer(&mut client(&other, &served, None)), ["7"]);
     assert!(is_cut_off(&wait(query(&mut client(&authority, &served, None), "SELECT 7", None))));
-    // Its connection has not ended: with a new one it would not trust the server.
+    // The old connection is still open: a new one would not trust the server.
     assert_eq!(answer(&mut before), ["7"]);
 }
 

@@ -1,4 +1,4 @@
-//! Traces, as a collector of OpenTelemetry gets them.
+//! Traces, as an OpenTelemetry collector gets them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use tonic_prost::ProstCodec;
 use crate::helpers::{Served, eventually, options, query, ticket, wait, with};
 use crate::http::metric;
 
-/// What of an ExportTraceServiceRequest is looked at here.
+/// The checked parts of an ExportTraceServiceRequest.
 #[derive(Clone, PartialEq, Message)]
 struct Export {
     #[prost(message, repeated, tag = "1")]
@@ -116,7 +116,7 @@ impl Span {
     }
 }
 
-/// The service of a collector, and what it was sent.
+/// The service of a collector, and the requests it got.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Export>>>);
 
@@ -151,7 +151,7 @@ impl Service<http::Request<Body>> for Collector {
 }
 
 impl Collector {
-    /// Listens from now on.
+    /// Starts to listen.
     fn on(socket: TcpSocket) -> Collector {
         let collector = Collector::default();
         let service = collector.clone();
@@ -167,7 +167,7 @@ impl Collector {
         exports.iter().flat_map(|export| &export.resources).flat_map(|of| &of.scopes).flat_map(|of| of.spans.clone()).collect()
     }
 
-    /// The first one of which this holds, once it is there.
+    /// Waits for the first span that satisfies the predicate.
     fn span(&self, what: &str, is_it: impl Fn(&Span) -> bool) -> Span {
         eventually(what, || self.spans().iter().any(&is_it));
         self.spans().into_iter().find(&is_it).unwrap()
@@ -178,7 +178,7 @@ fn anywhere() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// An address that nobody else gets, and at which nobody listens yet.
+/// A reserved address without a listener.
 fn reserved() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(anywhere()).unwrap();
@@ -200,7 +200,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_query_is_a_span_with_what_it_did_below_the_call_that_read_it() {
+fn a_query_is_a_span_with_its_report_below_the_call_that_read_it() {
     let (collector, served) = served();
     served.update("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 1000) AS s (value)");
     assert_eq!(served.rows("SELECT sum(a) FROM t"), ["500500"]);
@@ -241,7 +241,7 @@ fn statements_that_change_something_and_that_fail_are_spans_too() {
     let failed = collector.span("the failed one", |span| span.of("quiver.outcome") == "failed");
     assert_eq!(failed.status, Some(SpanStatus { code: 2 }));
     assert!(!failed.of("error.type").is_empty(), "{failed:?}");
-    // The statement itself is nobody's business.
+    // The text of the statement is private.
     let all = format!("{:?}", collector.0.lock().unwrap());
     assert!(!all.contains("no_such_column") && !all.contains("INSERT"), "{all}");
 }
@@ -319,7 +319,7 @@ fn spans_wait_for_a_collector_that_comes_later() {
     let (socket, address) = reserved();
     let served = Served::with(sending_to(address));
     assert_eq!(served.rows("SELECT 7"), ["7"]);
-    // An attempt or two have failed by then.
+    // One or two attempts have failed by then.
     std::thread::sleep(Duration::from_millis(2_500));
     let collector = Collector::on(socket);
     collector.span("the query has arrived", |span| span.name == "query");
@@ -341,7 +341,7 @@ fn a_collector_that_says_nothing_holds_up_neither_queries_nor_the_end() {
 
 #[test]
 fn spans_that_are_refused_for_good_are_dropped_and_counted() {
-    // A server of gRPC that knows nothing of traces.
+    // A gRPC server without the trace service.
     let other = Served::new();
     let served = Served::with(sending_to(other.address));
     assert_eq!(served.rows("SELECT 7"), ["7"]);
@@ -350,7 +350,7 @@ fn spans_that_are_refused_for_good_are_dropped_and_counted() {
 }
 
 #[test]
-fn what_is_left_is_sent_when_the_server_ends() {
+fn remaining_spans_are_sent_when_the_server_ends() {
     let (collector, served) = served();
     assert_eq!(served.rows("SELECT 7"), ["7"]);
     served.end();

@@ -1,4 +1,4 @@
-//! Transactions and savepoints under their handles.
+//! Transactions and savepoints by handle.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ fn a_session_has_one_transaction_when_sql_was_first() {
     let refused = status(wait(client.begin_transaction()));
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(refused.message().contains("COMMIT or ROLLBACK"), "{}", refused.message());
-    // Another session has nothing to do with it.
+    // Another session is not affected.
     begin(&mut in_session(&served));
     in_sql(&mut client, "COMMIT").unwrap();
     let transaction = begin(&mut client);
@@ -163,7 +163,7 @@ fn a_session_has_one_transaction_when_begin_transaction_was_first() {
             assert!(refused.message().contains("EndTransaction"), "{}", refused.message());
         }
     }
-    // What was refused has begun nothing, so this is at once.
+    // The refused call has begun nothing, so this does not wait.
     in_sql(&mut client, "INSERT INTO t VALUES (2)").unwrap();
     assert_eq!(served.rows("SELECT a FROM t"), ["2"]);
     wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();

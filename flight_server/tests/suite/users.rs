@@ -1,4 +1,4 @@
-//! Who calls: passwords and tokens, and what comes of wrong ones.
+//! Authentication: passwords and tokens, and wrong ones.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn every_call_needs_a_name() {
 fn a_login_gives_a_token_that_is_good_for_every_call() {
     let served = served();
     assert_eq!(seven(&mut served.client_of("ada")).unwrap(), ["7"]);
-    // A session is something else, and a login begins none.
+    // A login does not begin a session.
     let mut ada = served.client_of("ada");
     assert_eq!(stat(&mut ada, "sessions"), 0);
 }
@@ -98,7 +98,7 @@ fn a_token_expires() {
 }
 
 #[test]
-fn a_token_that_nobody_gave_is_refused() {
+fn a_forged_token_is_refused() {
     let served = served();
     let good = token_for(&served.engine, "bob", Duration::from_secs(60)).unwrap();
     let other = token_for(&self::served().engine, "bob", Duration::from_secs(60)).unwrap();
@@ -115,7 +115,7 @@ fn a_new_password_ends_the_tokens_and_sessions_of_before() {
     wait(query(&mut bob, "SELECT 1", Some(transaction))).unwrap();
     served.embedded("ALTER USER bob PASSWORD 'another'");
     assert_eq!(seven(&mut bob).unwrap_err().code(), Code::Unauthenticated);
-    // A client that has a token shows that and not the password.
+    // A client with a token sends the token and not the password.
     let mut bob = served.client();
     wait(bob.handshake("bob", "secret")).unwrap_err();
     wait(bob.handshake("bob", "another")).unwrap();
@@ -135,12 +135,12 @@ fn stat(client: &mut Client, name: &str) -> u64 {
 }
 
 #[test]
-fn a_user_who_is_gone_is_nobody() {
+fn a_dropped_user_has_no_access() {
     let served = served();
     let mut bob = served.client_of("bob");
     served.embedded("DROP USER bob");
     assert_eq!(seven(&mut bob).unwrap_err().code(), Code::Unauthenticated);
-    // Another one of the same name is another one.
+    // A new user of the same name is another user.
     served.embedded("CREATE USER bob PASSWORD 'secret'");
     assert_eq!(seven(&mut bob).unwrap_err().code(), Code::Unauthenticated);
 }
@@ -178,21 +178,21 @@ fn after_some_wrong_passwords_the_next_has_to_wait() {
     }
     let refused = wait(served.client().handshake("bob", "secret")).unwrap_err().to_string();
     assert!(refused.contains("try again in 1 s"), "{refused}");
-    // Others, and tokens, are let in.
+    // Other users, and tokens, still work.
     assert_eq!(seven(&mut served.client_of("ada")).unwrap(), ["7"]);
     let token = token_for(&served.engine, "bob", Duration::from_secs(60)).unwrap();
     assert_eq!(seven(&mut with_token(&served, &token)).unwrap(), ["7"]);
     eventually("the wait is over", || wait(served.client().handshake("bob", "secret")).is_ok());
 }
 
-/// Who calls with a name and a password each time.
+/// A caller that sends a name and a password with each call.
 fn listed(served: &Served, user: &str, password: &str) -> Code {
     let basic = format!("Basic {}", encoded(&format!("{user}:{password}")));
     let listed = wait(served.flight().list_actions(with(Empty {}, "authorization", &basic)));
     listed.map_or_else(|status| status.code(), |_| Code::Ok)
 }
 
-/// As base64.
+/// Base64.
 fn encoded(text: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let sextets = |chunk: &[u8]| {
@@ -225,7 +225,7 @@ fn guessing_at_a_password_that_is_remembered_has_to_wait_as_well() {
     for _ in 0..5 {
         assert_eq!(listed(&served, "bob", "guess"), Code::Unauthenticated);
     }
-    // Also the right one: who may ask while others wait would try them all.
+    // The right password waits too: otherwise an attacker could try all passwords meanwhile.
     assert_eq!(listed(&served, "bob", "secret"), Code::ResourceExhausted);
     eventually("the wait is over", || listed(&served, "bob", "secret") == Code::Ok);
 }
@@ -238,7 +238,7 @@ fn a_login_that_is_refused_leaves_a_row_in_the_audit() {
     wait(served.client().handshake("nobody", "guess")).unwrap_err();
     seven(&mut with_token(&served, &expired)).unwrap_err();
     seven(&mut with_token(&served, "garbage")).unwrap_err();
-    // Nobody has said a name here, and these are right.
+    // These calls give no name, and they are valid.
     seven(&mut served.client()).unwrap_err();
     assert_eq!((listed(&served, "bob", "secret"), listed(&served, "bob", "secret")), (Code::Ok, Code::Ok));
     let rows = || {

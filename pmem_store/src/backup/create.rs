@@ -49,7 +49,7 @@ impl Store {
         let done = job.run(image, store_id, watch);
         done.map_err(|error| {
             job.clean_up(&error, is_new);
-            job.explained(error)
+            job.with_outcome(error)
         })
     }
 }
@@ -140,7 +140,7 @@ impl Job<'_> {
         }
     }
 
-    fn explained(&self, error: StoreError) -> StoreError {
+    fn with_outcome(&self, error: StoreError) -> StoreError {
         let left = match Head::read(self.to) {
             Ok(Some(head)) if self.previous == Some(&head) => {
                 format!("the backup of version {} is as it was", head.version)

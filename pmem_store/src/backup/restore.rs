@@ -35,11 +35,11 @@ pub fn restore_backup(backup: &Path, to: &Path, copies: bool, watch: Watch<'_>) 
     if let Some(problem) = own_problems(backup, &head).into_iter().next() {
         return Err(StoreError::Refused(format!("{problem}; nothing was restored")));
     }
-    let _lock = claim(backup, to, is_new).map_err(|error| explained(to, error))?;
+    let _lock = claim(backup, to, is_new).map_err(|error| with_outcome(to, error))?;
     let job = Job { backup, to, copies, head: &head };
     let report = job.run(watch).map_err(|error| {
         remove_all(to, is_new);
-        explained(to, error)
+        with_outcome(to, error)
     })?;
     // The store exists from here on: nothing is removed any more, even after an error.
     files::sync_dir(to)?;
@@ -162,7 +162,7 @@ fn remove_all(to: &Path, is_new: bool) {
     }
 }
 
-fn explained(to: &Path, error: StoreError) -> StoreError {
+fn with_outcome(to: &Path, error: StoreError) -> StoreError {
     let left = "nothing was restored".to_string();
     match error {
         StoreError::Backup(BackupError::Stopped { .. }) => BackupError::Stopped { left }.into(),

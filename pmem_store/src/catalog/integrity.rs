@@ -83,7 +83,7 @@ fn image_of(path: &Path) -> io::Result<InMemoryBackend> {
             return Ok(image);
         }
         if offset == 0 && read >= HEADER_BYTES {
-            begin_with_repair(&mut chunk);
+            mark_for_repair(&mut chunk);
         }
         image.write(offset, &chunk[..read])?;
         offset += read as u64;
@@ -103,7 +103,7 @@ fn read_up_to(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
 
 /// Marks the file as in need of repair, so that redb verifies it before it trusts its content; and invalidates the
 /// other commit, so that redb cannot fall back to it.
-fn begin_with_repair(header: &mut [u8]) {
+fn mark_for_repair(header: &mut [u8]) {
     let flags = header[FLAGS_AT];
     header[FLAGS_AT] = (flags | RECOVERY_REQUIRED) & !TWO_PHASE_COMMIT;
     let other = if flags & SECOND_COMMIT_COUNTS == 0 { 1 } else { 0 };

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_before_checksums_is_read_and_a_program_of_before_reads_one_with_its_checksum() {
+    fn old_records_without_checksums_are_read_and_old_programs_read_records_with_them() {
         verify_json(VERSIONS, &7, &record()).unwrap();
         assert_eq!(verified_bytes(DELETIONS, &(1, 2, 3), b"rows").unwrap(), b"rows");
         let known: VersionRecord = serde_json::from_slice(&sum_json(VERSIONS, &7, record())).unwrap();

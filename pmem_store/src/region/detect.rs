@@ -60,7 +60,7 @@ pub(super) fn is_volatile(path: &Path) -> io::Result<bool> {
     Ok([TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC].contains(&(answer.f_type as u32)))
 }
 
-/// Bytes a user may still write at `path`; None if the file system does not say.
+/// Bytes a user may still write at `path`; `None` if the file system does not say.
 pub(super) fn available_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     let mut answer = MaybeUninit::<libc::statvfs>::zeroed();

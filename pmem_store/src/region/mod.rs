@@ -134,7 +134,7 @@ pub trait Region: Send {
     /// step that failed. On any error the file is removed.
     fn seal(self: Box<Self>, len: u64) -> Result<(), RegionError>;
 
-    /// The record of a simulated region; None for real ones. It stays readable after sealing.
+    /// The record of a simulated region; `None` for real ones. It stays readable after sealing.
     fn trace(&self) -> Option<simulated::Trace> {
         None
     }

@@ -40,7 +40,7 @@ impl PendingRequest {
         let bytes = encode(request).map_err(failed)?;
         let mut attempts = 1;
         loop {
-            match try_place(store, &dir, &bytes) {
+            match try_submit(store, &dir, &bytes) {
                 // The holder removes an empty directory, and a file that is not locked yet looks like the remains of a dead client.
                 Err(error) if is_tidied(&error) && store.is_dir() && attempts < ATTEMPTS => attempts += 1,
                 placed => return placed.map_err(failed),
@@ -80,7 +80,7 @@ fn is_tidied(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock)
 }
 
-fn try_place(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<PendingRequest> {
+fn try_submit(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<PendingRequest> {
     match fs::create_dir(dir) {
         Ok(()) => give_directory_to_owner(dir, store),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

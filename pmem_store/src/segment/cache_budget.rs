@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_budget_the_oldest_that_was_not_read_is_given_back() {
+    fn beyond_the_budget_the_oldest_unread_item_is_released() {
         let budget = CacheBudget::new(3);
         let first = fakes(&budget, &[1; 3], false);
         first[0].read.set();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_is_given_back_as_what_is_new_needs() {
+    fn as_much_is_released_as_a_new_item_needs() {
         let budget = CacheBudget::new(10);
         let first = fakes(&budget, &[2, 3, 4], false);
         let _others = fakes(&budget, &[5], false);

@@ -20,7 +20,7 @@ use crate::ZONE_ROWS;
 const NESTING_LEVELS_MAX: usize = 50;
 
 /// The type a value is stored as: encodings that belong to an array rather than to a value
-/// (dictionary, run-end) become their value type; `None` where a type cannot be stored.
+/// (dictionary, run-end) become their value type; `None` if a type cannot be stored.
 pub fn storable_type(data_type: &DataType) -> Option<DataType> {
     use DataType::*;
     Some(match data_type {

@@ -202,7 +202,7 @@ impl Segment {
     }
 
     /// `rows` rows from `start` of columns that [`Segment::batch`] gave, each buffer in the mapping
-    /// and, to those who count memory, no larger than what it shows.
+    /// and, for memory accounting, no larger than what it shows.
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         let slice = columns.slice(start, rows);
         let mapping = self.mapping()?;

@@ -1,6 +1,8 @@
 //! A distinct-count sketch: HyperLogLog with 2^12 registers (standard error 1.6 %), Flajolet et al.
 //! 2007, with linear counting for small cardinalities as in Heule et al. 2013.
 
+use std::borrow::Cow;
+
 use arrow::array::{ArrayRef, AsArray, downcast_primitive_array};
 use arrow::datatypes::{DataType, ToByteSlice};
 
@@ -9,48 +11,80 @@ use crate::checksum::xxh3;
 const PRECISION: u32 = 12;
 const REGISTERS: usize = 1 << PRECISION;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A stored sketch with at most this many registers that are not 0 is kept as those registers alone.
+const FEW_MAX: usize = REGISTERS / 8;
+
+/// A table of 1,000 columns has 1,000 of these for each open segment, so a sketch of few values takes few bytes.
+#[derive(Debug, Clone, Default)]
 pub struct DistinctSketch {
-    registers: Box<[u8; REGISTERS]>,
+    /// Registers that are not 0, with their indices; they count while there is no `all`.
+    few: Box<[(u16, u8)]>,
+    all: Option<Box<[u8; REGISTERS]>>,
 }
 
-impl Default for DistinctSketch {
-    fn default() -> Self {
-        DistinctSketch { registers: Box::new([0; REGISTERS]) }
+impl PartialEq for DistinctSketch {
+    fn eq(&self, other: &DistinctSketch) -> bool {
+        self.to_bytes() == other.to_bytes()
+    }
+}
+
+impl Eq for DistinctSketch {}
+
+fn expanded(few: &[(u16, u8)]) -> Box<[u8; REGISTERS]> {
+    let mut all = Box::new([0; REGISTERS]);
+    few.iter().for_each(|(index, register)| all[usize::from(*index)] = *register);
+    all
+}
+
+#[inline]
+fn insert(registers: &mut [u8; REGISTERS], hash: u64) {
+    let index = (hash >> (64 - PRECISION)) as usize;
+    let rank = ((hash << PRECISION) | (1 << (PRECISION - 1))).leading_zeros() as u8 + 1;
+    let register = &mut registers[index];
+    if rank > *register {
+        *register = rank;
     }
 }
 
 impl DistinctSketch {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let registers: Box<[u8; REGISTERS]> = bytes.to_vec().into_boxed_slice().try_into().ok()?;
-        Some(DistinctSketch { registers })
+        let all: &[u8; REGISTERS] = bytes.try_into().ok()?;
+        let few = (0..).zip(all.iter().copied()).filter(|(_, register)| *register != 0);
+        Some(match few.clone().count() > FEW_MAX {
+            true => DistinctSketch { few: Box::default(), all: Some(Box::new(*all)) },
+            false => DistinctSketch { few: few.collect(), all: None },
+        })
     }
 
-    pub fn as_bytes(&self) -> &[u8] {
-        self.registers.as_slice()
-    }
-
-    #[inline]
-    fn insert(&mut self, hash: u64) {
-        let index = (hash >> (64 - PRECISION)) as usize;
-        let rank = ((hash << PRECISION) | (1 << (PRECISION - 1))).leading_zeros() as u8 + 1;
-        let register = &mut self.registers[index];
-        if rank > *register {
-            *register = rank;
+    /// All registers.
+    pub fn to_bytes(&self) -> Cow<'_, [u8]> {
+        match &self.all {
+            Some(all) => Cow::Borrowed(all.as_slice()),
+            None => Cow::Owned(expanded(&self.few).to_vec()),
         }
     }
 
+    fn all_mut(&mut self) -> &mut [u8; REGISTERS] {
+        self.all.get_or_insert_with(|| expanded(&self.few))
+    }
+
     pub fn merge(&mut self, other: &DistinctSketch) {
-        for (mine, theirs) in self.registers.iter_mut().zip(other.registers.iter()) {
-            *mine = (*mine).max(*theirs);
+        let mine = self.all_mut();
+        match &other.all {
+            Some(all) => mine.iter_mut().zip(all.iter()).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs)),
+            None => other.few.iter().for_each(|(index, theirs)| {
+                let mine = &mut mine[usize::from(*index)];
+                *mine = (*mine).max(*theirs);
+            }),
         }
     }
 
     /// The estimated number of distinct values inserted.
     pub fn estimate(&self) -> u64 {
         let m = REGISTERS as f64;
-        let zeros = self.registers.iter().filter(|register| **register == 0).count();
-        let harmonic: f64 = self.registers.iter().map(|register| 2f64.powi(-i32::from(*register))).sum();
+        let registers = self.to_bytes();
+        let zeros = registers.iter().filter(|register| **register == 0).count();
+        let harmonic: f64 = registers.iter().map(|register| 2f64.powi(-i32::from(*register))).sum();
         let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / harmonic;
         if raw <= 2.5 * m && zeros > 0 {
             return (m * (m / zeros as f64).ln()).round() as u64;
@@ -67,21 +101,21 @@ impl DistinctSketch {
 
     /// Inserts every value of `array` that is not NULL.
     pub fn insert_array(&mut self, array: &ArrayRef) {
-        let array = array.as_ref();
+        let (array, registers) = (array.as_ref(), self.all_mut());
         downcast_primitive_array!(
             array => {
                 for value in array.iter().flatten() {
-                    self.insert(hash_native(value));
+                    insert(registers, hash_native(value));
                 }
             }
-            DataType::Boolean => array.as_boolean().iter().flatten().for_each(|value| self.insert(mix(u64::from(value)))),
-            DataType::Utf8 => array.as_string::<i32>().iter().flatten().for_each(|value| self.insert(xxh3(value.as_bytes()))),
-            DataType::LargeUtf8 => array.as_string::<i64>().iter().flatten().for_each(|value| self.insert(xxh3(value.as_bytes()))),
-            DataType::Utf8View => array.as_string_view().iter().flatten().for_each(|value| self.insert(xxh3(value.as_bytes()))),
-            DataType::Binary => array.as_binary::<i32>().iter().flatten().for_each(|value| self.insert(xxh3(value))),
-            DataType::LargeBinary => array.as_binary::<i64>().iter().flatten().for_each(|value| self.insert(xxh3(value))),
-            DataType::BinaryView => array.as_binary_view().iter().flatten().for_each(|value| self.insert(xxh3(value))),
-            DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().flatten().for_each(|value| self.insert(xxh3(value))),
+            DataType::Boolean => array.as_boolean().iter().flatten().for_each(|value| insert(registers, mix(u64::from(value)))),
+            DataType::Utf8 => array.as_string::<i32>().iter().flatten().for_each(|value| insert(registers, xxh3(value.as_bytes()))),
+            DataType::LargeUtf8 => array.as_string::<i64>().iter().flatten().for_each(|value| insert(registers, xxh3(value.as_bytes()))),
+            DataType::Utf8View => array.as_string_view().iter().flatten().for_each(|value| insert(registers, xxh3(value.as_bytes()))),
+            DataType::Binary => array.as_binary::<i32>().iter().flatten().for_each(|value| insert(registers, xxh3(value))),
+            DataType::LargeBinary => array.as_binary::<i64>().iter().flatten().for_each(|value| insert(registers, xxh3(value))),
+            DataType::BinaryView => array.as_binary_view().iter().flatten().for_each(|value| insert(registers, xxh3(value))),
+            DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().flatten().for_each(|value| insert(registers, xxh3(value))),
             _ => {}
         )
     }

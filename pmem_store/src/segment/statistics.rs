@@ -102,7 +102,7 @@ impl ZoneStatistics {
     pub(super) fn columns_batch(&self, schema: &Schema) -> Result<RecordBatch> {
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let nulls = self.summaries.iter().map(|summary| summary.null_count);
-        let sketches = self.summaries.iter().map(|summary| summary.distinct.as_ref().map(DistinctSketch::as_bytes));
+        let sketches = self.summaries.iter().map(|summary| summary.distinct.as_ref().map(DistinctSketch::to_bytes));
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(names)),
             Arc::new(UInt64Array::from_iter_values(nulls)),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_takes_and_loses_its_only_element() {
+    fn an_empty_sequence_gains_and_loses_its_only_element() {
         let mut chunks = Chunks::default();
         assert_eq!(chunks.get(|known: &Pair| known.0.cmp(&1)), None);
         assert_eq!(chunks.remove(|known: &Pair| known.0.cmp(&1)), None);

@@ -52,8 +52,8 @@ impl Tables {
     }
 
     pub fn remove(&mut self, id: TableId) {
-        if let Some(gone) = self.by_id.remove(|known| known.record.id.cmp(&id)) {
-            self.by_name.remove(|known| by_name(known, &gone.record.namespace, &gone.record.name));
+        if let Some(removed) = self.by_id.remove(|known| known.record.id.cmp(&id)) {
+            self.by_name.remove(|known| by_name(known, &removed.record.namespace, &removed.record.name));
         }
     }
 

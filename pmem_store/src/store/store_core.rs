@@ -84,7 +84,7 @@ impl StoreCore {
     }
 
     /// Called on close, when everything is durable.
-    fn note_end(&self) {
+    fn write_close_record(&self) {
         if self.check_writable().is_err() {
             return;
         }
@@ -111,7 +111,7 @@ impl Drop for StoreCore {
     fn drop(&mut self) {
         self.shared.logs.close();
         match self.shared.logs.flush() {
-            Ok(()) => self.note_end(),
+            Ok(()) => self.write_close_record(),
             Err(error) => tracing::error!(%error, "rows appended last could not be made durable"),
         }
         self.publisher.close();

@@ -124,7 +124,7 @@ fn a_removed_principal_leaves_no_grant_and_no_member() {
 }
 
 #[test]
-fn grants_go_with_what_they_are_on_and_stay_with_its_other_names() {
+fn grants_go_with_their_object_and_stay_when_it_is_renamed() {
     let (dir, store) = fresh();
     let table = create_table(&store, "t", &schema());
     let mut transaction = store.begin().unwrap();

@@ -61,7 +61,7 @@ fn is_reported(error: &StoreError) {
 }
 
 #[test]
-fn a_log_that_is_damaged_before_its_end_is_an_error_for_who_reads_or_writes_its_table() {
+fn a_log_damaged_before_its_end_is_an_error_for_readers_and_writers_of_its_table() {
     let dir = sample();
     damage(dir.path());
     is_reported(&rows(&open_read_only(dir.path()).unwrap(), "t").unwrap_err());
@@ -110,7 +110,7 @@ fn a_damaged_log_stays_as_it_is_however_often_the_store_is_opened() {
 }
 
 #[test]
-fn whoever_accepts_a_loss_goes_on_with_the_rows_before_it() {
+fn a_store_whose_loss_is_accepted_has_the_rows_before_it() {
     let dir = sample();
     damage(dir.path());
     let store = Store::open(dir.path(), accepting()).unwrap();
@@ -282,7 +282,7 @@ fn the_rows_of_a_lost_log_are_not_counted_if_the_store_was_never_closed() {
 }
 
 #[test]
-fn a_version_of_before_a_lost_log_can_be_read() {
+fn a_version_from_before_a_lost_log_can_be_read() {
     let (dir, store) = store_with(&[ints(0..10)]);
     let version = store.snapshot().unwrap().version();
     append_rows(&store, "t", 10..20);
@@ -294,7 +294,7 @@ fn a_version_of_before_a_lost_log_can_be_read() {
 }
 
 #[test]
-fn what_is_appended_after_a_close_and_not_closed_is_no_damage_when_a_crash_takes_it() {
+fn rows_appended_after_the_last_close_are_no_damage_when_a_crash_takes_them() {
     let dir = sample();
     let store = open(dir.path());
     append_rows(&store, "t", 0..10);

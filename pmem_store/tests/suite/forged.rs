@@ -77,7 +77,7 @@ fn foreign_bytes_in_the_metadata_never_panic() {
 }
 
 #[test]
-fn values_that_are_not_of_their_type_are_found_by_who_validates_also_under_checksums_that_fit() {
+fn validation_finds_values_that_do_not_fit_their_type_under_matching_checksums() {
     let texts: ArrayRef = strings(100, |row| format!("text {row}"));
     let (_dir, store) = store_with(&[batch(vec![("s", texts)])]);
     let table = table(&store, "t");

@@ -85,7 +85,7 @@ fn requests_are_seen_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_removed() {
+fn a_request_without_a_waiting_client_is_removed() {
     let mut desk = Desk::new();
     let asked = desk.ask("/alive");
     for name in ["1-2-3.json", "1-2-4.new", "1-2-3.taken", "1-2-5.done", "1-2-6.unfinished"] {
@@ -177,7 +177,7 @@ fn a_file_in_place_of_the_directory_is_an_error_for_the_client() {
 }
 
 #[test]
-fn who_opens_the_store_for_writing_begins_anew_with_those_who_wait() {
+fn the_next_writer_starts_again_with_the_requests_that_still_wait() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     drop(open(&path));

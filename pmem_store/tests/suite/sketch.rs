@@ -25,14 +25,15 @@ fn the_distinct_sketch_is_within_five_percent() {
     }
 }
 
+fn sketch_of(values: std::ops::Range<i64>) -> DistinctSketch {
+    let mut sketch = DistinctSketch::default();
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+    sketch.insert_array(&values);
+    sketch
+}
+
 #[test]
 fn merged_sketches_count_common_values_once() {
-    let sketch_of = |values: std::ops::Range<i64>| {
-        let mut sketch = DistinctSketch::default();
-        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
-        sketch.insert_array(&values);
-        sketch
-    };
     let mut merged = sketch_of(0..30_000);
     merged.merge(&sketch_of(20_000..50_000));
     assert_eq!(merged, sketch_of(0..50_000));
@@ -48,4 +49,20 @@ fn the_sketch_of_a_column_is_kept_with_the_segment() {
     assert_eq!(estimate(0), Some(5));
     assert_eq!(estimate(1), None);
     assert_eq!(estimate(2), Some(0));
+}
+
+#[test]
+fn a_sketch_that_is_read_again_counts_and_merges_as_before() {
+    for values in [0, 1, 400, 50_000] {
+        let sketch = sketch_of(0..values);
+        let mut read = DistinctSketch::from_bytes(&sketch.to_bytes()).unwrap();
+        assert_eq!((read.estimate(), &read), (sketch.estimate(), &sketch));
+        let (mut with_read, mut with_made) = (sketch_of(100..200), sketch_of(100..200));
+        with_read.merge(&read);
+        with_made.merge(&sketch);
+        assert_eq!(with_read, with_made);
+        read.merge(&sketch_of(100..200));
+        assert_eq!(read, with_made);
+    }
+    assert!(DistinctSketch::from_bytes(&[0; 100]).is_none());
 }

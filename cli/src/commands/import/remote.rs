@@ -1,4 +1,4 @@
-//! Files of this machine into tables of a server: read here, sent as they are read, kept there in one commit.
+//! Imports files of this machine into tables of a server: they are read here, streamed, and committed there at once.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub async fn load(session: &RemoteSession, load: &Load<'_>, scan: FileScan) -> R
         false => None,
     };
     let scan = match known {
-        // As the table has them: a column that only looks like numbers is not one. What no file has is the server's to fill.
+        // The types of the table apply: digits in a VARCHAR column stay text. The server fills columns that no file has.
         Some(schema) => {
             let mut scan = scan;
             let missing = scan.missing(&schema);
@@ -53,7 +53,7 @@ pub async fn load(session: &RemoteSession, load: &Load<'_>, scan: FileScan) -> R
     Ok(Imported { rows, rows_skipped: progress.rows_skipped(), size_bytes, segments: None, elapsed_ms })
 }
 
-/// Files are read on a thread of their own, which waits for whoever sends.
+/// A separate thread reads the files, and waits for the sender.
 fn read(scan: FileScan) -> impl futures::Stream<Item = std::result::Result<RecordBatch, ImportError>> + Send + 'static {
     let (sender, mut receiver) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {

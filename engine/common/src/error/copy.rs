@@ -1,4 +1,4 @@
-//! An error that several streams end with: each gets it whole, with its kind.
+//! Copies an error for several streams that end with it: each gets the whole error, with its kind.
 
 use crate::error::EngineError;
 
@@ -27,7 +27,7 @@ impl EngineError {
             NoPrincipal { kind, name, hint } => NoPrincipal { kind: *kind, name: name.clone(), hint: hint.clone() },
             Unauthenticated { message } => Unauthenticated { message: message.clone() },
             Internal(message) => Internal(message.clone()),
-            // What is below them cannot be copied: the same text under the same kind.
+            // Their sources cannot be cloned, so the copy has the same text and the same kind.
             SpillDir { .. } | Store(_) | Import(_) | Export(_) => {
                 Plan { message: self.to_string(), hint: self.hint().map(str::to_string), kind: self.kind() }
             }

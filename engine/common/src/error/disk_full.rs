@@ -1,4 +1,4 @@
-//! Errors that a full disk is at the bottom of.
+//! Errors caused by a full disk.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use pmem_store::StoreError;
 
 use super::EngineError;
 
-/// Whether it is because the disk has no more room. Of what DataFusion writes: the store says so itself.
+/// Whether the disk was full when DataFusion wrote to it. For its own files the store reports that itself.
 pub fn is_spill_full(error: &DataFusionError) -> bool {
     has_full_disk(error)
 }
@@ -21,7 +21,7 @@ fn has_full_disk(error: &(dyn Error + 'static)) -> bool {
         return false;
     }
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        // What it was made of is not what it gives as its source.
+        // `source` of an `io::Error` skips the error that it wraps.
         return is_full(error) || error.get_ref().is_some_and(|inner| has_full_disk(inner));
     }
     error.source().is_some_and(has_full_disk)

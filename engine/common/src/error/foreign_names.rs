@@ -1,6 +1,6 @@
-//! Names that people know from other systems, with what to write here.
+//! Names from other database systems, with what to write here instead.
 
-/// Functions that are not there.
+/// Functions that do not exist here.
 const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
     (&["strptime", "str_to_date", "parse_datetime"], "to_date(x, …) and to_timestamp(x, …) read a time from text, or CAST(x AS TIMESTAMP)"),
@@ -36,7 +36,7 @@ const FILES: &str =
 
 const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
 
-/// Statements that are not there, by their first words.
+/// Statements that do not exist here, by their first words.
 const STATEMENTS: [(&str, &str); 10] = [
     ("SHOW DATABASES", "a store is one database: SHOW SCHEMAS lists its schemas"),
     ("USE", "a store is one database: write schema.table"),
@@ -58,7 +58,7 @@ pub fn instead_of_function(name: &str) -> Option<&'static str> {
     FUNCTIONS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, hint)| *hint)
 }
 
-/// `read_csv('x')` and its like.
+/// `read_csv('x')` and similar.
 pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
     let is_reader = ["read_", "csv_", "parquet_", "json_", "sniff_"].iter().any(|start| name.starts_with(start)) || name.ends_with("_scan");
     is_reader.then_some(FILES)
@@ -72,7 +72,7 @@ pub fn instead_of_file(name: &str) -> Option<&'static str> {
     (name.contains('/') || name.contains('*') || ENDS.iter().any(|end| name.ends_with(end))).then_some(FILES)
 }
 
-/// Of a feature that is refused.
+/// A hint for an unsupported feature.
 pub fn instead_of_feature(feature: &str) -> Option<&'static str> {
     if feature.starts_with("the operator -") || feature.starts_with("the operator #") || feature.starts_with("the operator @?") {
         return Some(JSON);

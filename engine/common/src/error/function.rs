@@ -1,5 +1,5 @@
-//! A function that is called with what it does not take. DataFusion lists why each of its signatures does not fit, with all
-//! signatures behind; people are told what was given, or how many arguments there are.
+//! A function called with arguments that it does not take. DataFusion lists why each of its signatures does not match, and then all
+//! signatures; our message says what was given, or how many arguments there are.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
@@ -8,14 +8,14 @@ use crate::error::EngineError;
 use crate::error::text::clean;
 use crate::type_names::{declared_name, in_sql_words};
 
-/// Stands behind all of these errors, with the name and the types that were given.
+/// All of these errors contain it, followed by the name and the given types.
 const MARK: &str = "No function matches the given name and argument types '";
 
 const NO_SIGNATURE: &str = "failed to match any signature, errors: ";
 
 pub struct FunctionError {
     pub name: String,
-    /// Behind the name.
+    /// The text that follows the name.
     message: String,
     hint: Option<String>,
 }
@@ -28,7 +28,7 @@ impl FunctionError {
         }
     }
 
-    /// Under the name by which the statement calls it.
+    /// The error, with the name by which the statement calls the function.
     pub fn said(self, name: Option<&str>, position: Option<usize>) -> EngineError {
         let name = name.unwrap_or(&self.name);
         let message = if self.message.starts_with(' ') { format!("{name}{}", self.message) } else { self.message };
@@ -52,8 +52,8 @@ fn read(text: &str) -> Option<FunctionError> {
     Some(FunctionError { name: name.to_string(), message, hint })
 }
 
-/// Where the call is below what has one type for all arguments, such as IS NULL, types are not looked at before the analyzer, and
-/// its error has the reasons alone.
+/// Inside of an expression that needs one type for all arguments, such as IS NULL, argument types are only checked by the analyzer, and
+/// its error contains the reasons alone.
 fn read_reasons(text: &str) -> Option<FunctionError> {
     if let Some(call) = text.strip_prefix("Failed to coerce arguments to satisfy a call to '") {
         let (name, reason) = call.split_once("' function: coercion from ")?;
@@ -86,7 +86,7 @@ fn own_reason(reasons: &str) -> Option<String> {
     Some(clean(reason.trim()).trim_end_matches('.').to_string())
 }
 
-/// If no signature has so many arguments.
+/// The error if no signature has this number of arguments.
 fn wrong_count(name: &str, given: usize, reasons: &str, candidates: &str) -> Option<String> {
     if given == 0 {
         return Some(" takes arguments, and was given none".to_string());
@@ -102,7 +102,7 @@ fn wrong_count(name: &str, given: usize, reasons: &str, candidates: &str) -> Opt
     Some(format!(" takes {} {noun}, and was given {given}", listed(&counts, "or")))
 }
 
-/// `Function 'round' expects 2 arguments but received 3`, if all reasons are such.
+/// `Function 'round' expects 2 arguments but received 3`, if all reasons have this form.
 fn counts_said(reasons: &str) -> Option<Vec<usize>> {
     let reasons = reasons.split_once(NO_SIGNATURE).map_or(reasons, |(_, reasons)| reasons);
     let count = |reason: &str| {
@@ -112,7 +112,7 @@ fn counts_said(reasons: &str) -> Option<Vec<usize>> {
     reasons.split(",Error during planning: ").map(count).collect()
 }
 
-/// Of the signatures, each on a line; None where one of them takes any number.
+/// The argument counts of the signatures, one signature per line; `None` if one of them takes any number.
 fn counts_of(name: &str, candidates: &str) -> Option<Vec<usize>> {
     let signatures = candidates.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')'));
     let counts = signatures.map(|arguments| match arguments.contains("..") || arguments.contains("UserDefined") {
@@ -134,7 +134,7 @@ fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     let whole = is_any(&["Int", "UInt"]);
     Some(
         match () {
-            // By the patterns of PostgreSQL's times alone.
+            // It takes only PostgreSQL's patterns for dates and times.
             () if name == "to_char" => "to_char writes dates and times; CAST(round(x, 2) AS VARCHAR) writes a number",
             () if is_any(&["Numeric", "Decimal", "Float"]) => "cast the argument to a number: CAST(x AS DOUBLE)",
             () if whole => "cast the argument to a number: CAST(x AS BIGINT)",
@@ -147,7 +147,7 @@ fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     )
 }
 
-/// Separated by commas that are not in parentheses.
+/// Splits at commas outside of parentheses.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, char) in text.char_indices() {

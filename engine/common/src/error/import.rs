@@ -1,4 +1,4 @@
-//! What can be wrong with a file, each as one sentence that names it and says what to do.
+//! Errors of files: each is one sentence that names the file and says what to do.
 
 use std::fmt;
 use std::io;
@@ -60,7 +60,7 @@ pub enum ImportError {
     CannotConvert { file: String, column: String, from: String, to: String },
 }
 
-/// Where in a file a row is.
+/// The position of a row in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowPosition {
     /// Physical line, from 1.
@@ -103,7 +103,7 @@ pub const HINT_SKIP: &str = "mend the row, or leave out such rows with --on-erro
 pub const HINT_TYPE: &str = "give the column another type, or leave out such rows with --on-error skip";
 
 impl ImportError {
-    /// An I/O error on opening or listing `path`, in the words of a user.
+    /// An I/O error when opening or listing `path`, in plain words.
     pub fn from_io(path: &Path, source: io::Error) -> ImportError {
         match source.kind() {
             io::ErrorKind::NotFound => ImportError::NotFound { path: path.to_owned() },
@@ -145,7 +145,7 @@ fn describe_mismatch(missing: &[String], extra: &[String]) -> String {
     parts.join(", and ")
 }
 
-/// A value for an error message: quoted, one line, not longer than a line can bear.
+/// A value for an error message: quoted, on one line, and shortened.
 pub fn quote_value(value: &str) -> String {
     const SHOWN_CHARS: usize = 60;
     if value.chars().count() <= SHOWN_CHARS {

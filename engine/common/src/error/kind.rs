@@ -1,4 +1,4 @@
-//! What sort of thing an error is, for front ends that answer with codes.
+//! The kind of an error, for front ends that answer with codes.
 
 use pmem_store::StoreError;
 
@@ -9,34 +9,34 @@ use crate::error::import::{IS_NULL, ImportError};
 pub enum ErrorKind {
     /// The statement or the data that came with it cannot be used as they are.
     Invalid,
-    /// A value of a row, or of the statement, for which what is asked of it has no answer: it divides by zero, overflows,
-    /// or is no text of the type it is to become.
+    /// The operation has no result for a value of a row or of the statement: a division by zero, an overflow, or a text that cannot be
+    /// converted.
     Data,
     NotFound,
     AlreadyExists,
     /// The state of the store, of a table or of its rows does not allow it.
     NotAllowed,
-    /// Another transaction was first: the same again may succeed.
+    /// Another transaction committed first: a retry may succeed.
     Conflict,
-    /// Memory or disk.
+    /// Memory or disk space.
     Exhausted,
     ReadOnly,
     Unsupported,
     Cancelled,
-    /// A limit of time was reached.
+    /// A time limit was reached.
     TimedOut,
     /// The user may not do it.
     Denied,
-    /// Wrong password, or the user is gone.
+    /// The password is wrong, or the user no longer exists.
     Unauthenticated,
     Damaged,
-    /// The store takes no more for now, or another node cannot be asked.
+    /// The store accepts no writes for now, or another node cannot be reached.
     Unavailable,
     Internal,
 }
 
 impl ErrorKind {
-    /// In one word, for columns, logs and other programs.
+    /// One word, for columns, logs and other programs.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
@@ -122,7 +122,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         | StoreError::NewerVersion { .. }
         | StoreError::Io { .. }
         | StoreError::Catalog { .. }
-        // Not UNAVAILABLE: programs repeat that by themselves, and the commit may be one.
+        // Not UNAVAILABLE: programs retry that automatically, and the commit may have succeeded.
         | StoreError::UnknownCommit { .. }
         | StoreError::Mapping(_) => ErrorKind::Internal,
     }

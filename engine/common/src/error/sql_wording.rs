@@ -1,12 +1,12 @@
-//! Messages of DataFusion and Arrow that say what happened in them, and not in the statement: the same in words of SQL, with what to do.
+//! Rewords messages of DataFusion and Arrow that describe their own internals: in terms of SQL, with what to do.
 
 use crate::error::EngineError;
 use crate::error::foreign_names::instead_of_feature;
 use crate::type_names::in_sql_words;
 
-/// An error with a message that people understand; one that has a hint was written by us.
+/// The error with a message that users understand. An error with a hint is already one of ours.
 pub fn reworded(error: EngineError) -> EngineError {
-    // Not a fault of a value, whatever DataFusion takes it for.
+    // These are not errors of a value, although DataFusion reports them as such.
     if let EngineError::Sql { message, .. } | EngineError::Execution { message, .. } | EngineError::Data { message, .. } = &error
         && let Some((message, hint)) = parameter(message)
     {
@@ -37,7 +37,7 @@ fn words_for(message: String) -> (String, Option<String>) {
 
 type Rewording = Option<(String, Option<&'static str>)>;
 
-/// A parameter that is left when the statement runs.
+/// A parameter that has no value when the statement runs.
 fn parameter(message: &str) -> Rewording {
     if let Some((id, _)) = message.strip_prefix("Placeholder '").and_then(|rest| rest.split_once("' was not provided a value")) {
         return Some((
@@ -49,7 +49,7 @@ fn parameter(message: &str) -> Rewording {
     Some((format!("SET takes no parameters, and has {id}"), Some("write the value into the statement")))
 }
 
-/// What stands where TRUE or FALSE is needed.
+/// A condition that is not BOOLEAN.
 fn condition(message: &str) -> Rewording {
     let filter = || Some(message.strip_prefix("Cannot create filter with non-boolean predicate ")?.rsplit_once(" returning ")?.1);
     let join = || message.strip_prefix("Join condition must be boolean type, but got ");
@@ -58,7 +58,7 @@ fn condition(message: &str) -> Rewording {
     Some((format!("the condition is {found}, where it is to be BOOLEAN"), Some(hint)))
 }
 
-/// Of two types that an operator does not take.
+/// An operator that does not take these two types.
 fn operation(message: &str) -> Rewording {
     if let Some(rest) = message.strip_prefix("Cannot coerce arithmetic expression ") {
         let expression = rest.strip_suffix(" to valid types")?;
@@ -90,7 +90,7 @@ fn operation(message: &str) -> Rewording {
     }
     let types = message.strip_prefix("Cannot infer common argument type for ")?;
     let (kind, types) = types.split_once(" operation ")?;
-    // DataFusion's name of this type is a word of every day.
+    // DataFusion's name of this type is also an everyday word.
     let types = in_sql_words(types).replace("Boolean", "BOOLEAN");
     match kind {
         "logical boolean" => {
@@ -112,12 +112,12 @@ fn between(message: &str) -> Option<(String, String)> {
     Some((name(left), name(right)))
 }
 
-/// Whether DataFusion calls a fault of its own what is one of the statement.
+/// Whether DataFusion reports an error of the statement as an internal error.
 pub fn is_of_statement(message: &str) -> bool {
     between(message).is_some() || argument(message).is_some() || unnest(message).is_some()
 }
 
-/// An argument that has to be another number.
+/// An argument that must have another value.
 fn argument(message: &str) -> Rewording {
     if let Some((number, found)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got "))
     {
@@ -132,7 +132,7 @@ fn argument(message: &str) -> Rewording {
     Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
 }
 
-/// A struct becomes several columns where it stands by itself.
+/// unnest() of a struct makes several columns, so it must stand by itself.
 fn unnest(message: &str) -> Rewording {
     message.contains("unnest on struct can only be applied at the root level").then(|| {
         (
@@ -142,7 +142,7 @@ fn unnest(message: &str) -> Rewording {
     })
 }
 
-/// An aggregate of a column that has only NULL, and no type.
+/// An aggregate of a column that has only NULL and therefore no type.
 fn untyped(message: &str) -> Rewording {
     let function = match message {
         "[return_type] SUM not supported for Null" => "sum",
@@ -152,13 +152,13 @@ fn untyped(message: &str) -> Rewording {
     Some((format!("{function} cannot be computed of NULL without a type"), Some("give it one, as in CAST(NULL AS DOUBLE)")))
 }
 
-/// What may not be in a clause.
+/// An expression that a clause must not contain.
 fn clause(message: &str) -> Rewording {
     if message.starts_with("Aggregate functions are not allowed in the WHERE clause") {
         let hint = "filter groups with HAVING, or compute the aggregate in a subquery: x > (SELECT avg(x) FROM …)";
         return Some(("WHERE has no aggregates: it looks at one row at a time".to_string(), Some(hint)));
     }
-    if message.starts_with("HAVING clause references: ") {
+    if message.starts_with("HAVING clause references:") {
         let message = "HAVING without GROUP BY takes aggregates, and no columns by themselves";
         return Some((message.to_string(), Some("WHERE filters rows; HAVING filters groups, after GROUP BY")));
     }
@@ -174,7 +174,7 @@ fn clause(message: &str) -> Rewording {
     Some((format!("column \"{column}\" is ambiguous: more than one table has it"), Some("name the table too, as in t.x")))
 }
 
-/// A subquery that names a column of the query around it.
+/// A subquery that references a column of the outer query.
 fn correlated(message: &str) -> Rewording {
     let hint = match message {
         "Correlated scalar subquery must be aggregated to return at most one row" => {
@@ -188,7 +188,7 @@ fn correlated(message: &str) -> Rewording {
     Some(("a subquery looks at the row outside of it where it cannot".to_string(), Some(hint)))
 }
 
-/// What bounds the frame of a window.
+/// The bounds of a window frame.
 fn frame(message: &str) -> Rewording {
     message.starts_with("INTERVAL expression cannot be ").then(|| {
         (
@@ -198,9 +198,9 @@ fn frame(message: &str) -> Rewording {
     })
 }
 
-/// Of a file that is read where it lies.
+/// A file that is queried in place.
 fn file(message: &str) -> Rewording {
-    // Parts of a file are read at the same time: which of the two comes first is chance.
+    // Parts of a file are read in parallel, so it is chance which of the two errors comes first.
     let starts = ["Json error: Expected JSON record to be an object, found ", "Json error: Not valid JSON: "];
     starts.iter().any(|start| message.starts_with(start)).then(|| {
         let message = "the file is no JSON of a table: it has to hold one object a line".to_string();
@@ -208,7 +208,7 @@ fn file(message: &str) -> Rewording {
     })
 }
 
-/// Rows or columns that are too many, or less than none.
+/// Too many rows or columns, or a negative number of them.
 fn count(message: &str) -> Rewording {
     for clause in ["LIMIT", "OFFSET"] {
         let rest = message.strip_prefix(clause).and_then(|rest| rest.trim_start_matches(" must be >=").trim_start().strip_prefix("0, '"));
@@ -237,14 +237,14 @@ fn count(message: &str) -> Rewording {
     None
 }
 
-/// What stands where a number of rows is needed, and is none before the query runs.
+/// A row count that is not constant before the query runs.
 fn limit(feature: &str) -> Rewording {
     let clause = feature.strip_suffix(" expression: Some").filter(|clause| matches!(*clause, "LIMIT" | "OFFSET"))?;
     let message = format!("{clause} is to be a number that is known before the query runs");
     Some((message, Some("write the number, or give a value for the parameter")))
 }
 
-/// A value that a type has no place for.
+/// A value out of the range of its type.
 fn range(message: &str) -> Rewording {
     let cast = || message.strip_prefix("Can't cast value ")?.split_once(" to type ");
     let large = || message.strip_prefix("value of ")?.split_once(" is out of range ").filter(|(_, rest)| !rest.starts_with("for "));
@@ -264,7 +264,7 @@ fn range(message: &str) -> Rewording {
     Some((format!("{value} is out of range for {data_type}"), Some("take a wider type; TRY_CAST gives NULL for what does not fit")))
 }
 
-/// Values that an operator or a function has no place for.
+/// Values out of the range of an operator or a function.
 fn value(message: &str) -> Rewording {
     if message == "Divide by zero error" {
         return Some((message.to_string(), Some("x / NULLIF(y, 0) is NULL where y is 0")));
@@ -285,7 +285,7 @@ fn value(message: &str) -> Rewording {
     })
 }
 
-/// The month of a text that is no day and is written as one: `2024-02-30`.
+/// The month of a text that looks like a date and is none: `2024-02-30`.
 fn month_like_a_day(text: &str) -> Option<u8> {
     let parts: Vec<&str> = text.split('-').collect();
     let is_like =
@@ -293,7 +293,7 @@ fn month_like_a_day(text: &str) -> Option<u8> {
     parts.get(1).filter(|_| is_like)?.parse().ok()
 }
 
-/// Parts of a time that there are not.
+/// Unknown date or time parts.
 fn unit(message: &str) -> Rewording {
     if let Some((unit, units)) =
         message.strip_prefix("Unsupported date_trunc granularity: '").and_then(|rest| rest.split_once("'. Supported values are: "))
@@ -332,7 +332,7 @@ fn unsupported(feature: String) -> EngineError {
         "LIMIT expression" | "OFFSET expression" => Some("write the number, or give a value for the parameter"),
         feature => instead_of_feature(feature),
     };
-    // DataFusion's name of this type is a word of every day.
+    // DataFusion's name of this type is also an everyday word.
     let feature = if feature.contains("CAST from ") { feature.replace("Boolean", "BOOLEAN") } else { feature };
     EngineError::Unsupported { feature, hint: hint.map(str::to_string) }
 }

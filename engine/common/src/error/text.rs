@@ -1,15 +1,15 @@
-//! The texts of DataFusion's errors, as people are to read them.
+//! Cleans the texts of DataFusion's errors for users.
 
 use std::borrow::Cow;
 
 use crate::type_names::in_sql_words;
 
-/// A message longer than this is shown by its start and its end: what stands between was written by somebody who has it.
+/// A longer message is shown by its beginning and its end; the user who wrote the text in between knows it.
 const SHOWN_BYTES_MAX: usize = 1_000;
 const SHOWN_START_BYTES: usize = 600;
 const SHOWN_END_BYTES: usize = 300;
 
-/// A text as long as people read, however long the expression, the value or the name is that it quotes.
+/// Shortens a text to a readable length, however long the expression, value or name in it is.
 pub fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= SHOWN_BYTES_MAX {
         return Cow::Borrowed(text);
@@ -18,7 +18,7 @@ pub fn bounded(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {}", &text[..start], &text[end..]))
 }
 
-/// Of a row of VALUES that has more or fewer values than the table or the rows before it.
+/// The error for a row of VALUES whose width differs from that of the table or of the rows before it.
 pub fn wrong_width(message: &str) -> Option<String> {
     let rest = message.strip_prefix("Inconsistent data length across values list: got ")?;
     let (found, rest) = rest.split_once(" values in row ")?;
@@ -28,8 +28,8 @@ pub fn wrong_width(message: &str) -> Option<String> {
     Some(format!("row {row} of VALUES has {found} {values} where the number is to be {expected}"))
 }
 
-/// What is not supported, out of DataFusion's many ways to say so; not the tree of the statement
-/// that some of them print.
+/// The name of an unsupported feature, extracted from the many forms of DataFusion's messages, without the syntax tree that some of them
+/// print.
 pub fn feature(message: &str) -> String {
     let mut text = clean(message);
     if text.starts_with("Dot access not supported") {
@@ -37,7 +37,7 @@ pub fn feature(message: &str) -> String {
     }
     if let Some(dump) = text.find(" {") {
         text.truncate(dump);
-        // Of a node in a node the outer one says what it is.
+        // For nested nodes, the outer one names the feature.
         let word = text.rfind(' ').map_or(0, |blank| blank + 1);
         if let Some(inner) = text[word..].find('(') {
             text.truncate(word + inner);
@@ -75,18 +75,18 @@ pub fn feature(message: &str) -> String {
     if text.is_empty() { "this statement".to_string() } else { text.replace(" not supported for ", " for ") }
 }
 
-/// Up to the tree of the statement, or of its plan, that some messages print: `Substring { expr: Identifier(Ident { value…`.
+/// Cuts off the syntax tree or plan that some messages print: `Substring { expr: Identifier(Ident { value…`.
 pub fn without_tree(text: &str) -> &str {
     let Some(brace) = text.find(" { ").or_else(|| text.find(" {\"")) else { return text };
     let word = text[..brace].rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
-    // The names of nodes begin so, and what SQL writes before a brace does not.
+    // Names of nodes begin with a capital letter; words before a brace in SQL do not.
     match text[word..].starts_with(|first: char| first.is_ascii_uppercase()) {
         true => text[..word].trim_end(),
         false => text,
     }
 }
 
-/// Without the prefixes by which layers announce each other's errors.
+/// Strips the prefixes that layers put in front of each other's errors.
 pub fn clean(message: &str) -> String {
     if let Some(said) = regular_expression(message) {
         return said;
@@ -115,7 +115,7 @@ pub fn clean(message: &str) -> String {
     in_sql_words(&text)
 }
 
-/// The library of regular expressions draws the pattern, a mark below it and the reason, each on a line.
+/// The regex library prints the pattern, a marker below it and the reason, each on its own line.
 pub fn regular_expression(message: &str) -> Option<String> {
     if message.contains("Compiled regex exceeds size limit") {
         return Some("the regular expression is too large".to_string());
@@ -124,7 +124,7 @@ pub fn regular_expression(message: &str) -> Option<String> {
         let reason = drawn.lines().find_map(|line| line.trim_start().strip_prefix("error: "))?;
         let mut lines = drawn.lines().filter(|line| !line.trim().is_empty());
         let (pattern, mark) = (lines.next()?.trim(), lines.next()?);
-        // Of several lines each has its number.
+        // A pattern of several lines is printed with line numbers.
         let pattern = if mark.trim().trim_matches('^').is_empty() { format!(" '{pattern}'") } else { String::new() };
         return Some(format!("the regular expression{pattern} cannot be read: {reason}"));
     }

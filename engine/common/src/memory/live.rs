@@ -13,36 +13,36 @@ use pmem_store::mapping::Mapping;
 
 use crate::report::ReportCollector;
 
-/// Of a column of a batch beside its buffers, about.
+/// The approximate size of a column of a batch without its buffers.
 pub const COLUMN_BYTES: usize = 192;
 
 #[derive(Default)]
 pub struct LiveMemory {
-    /// Those that the query has read so far, by their first address.
+    /// The segments that the query has read so far, by their start addresses.
     segments: BTreeMap<usize, (Arc<Mapping>, Arc<Segment>)>,
-    /// How many of the query's list are among them.
+    /// How many entries of the query's list are in `segments`.
     seen: usize,
-    /// First addresses of those that some buffer lies in.
+    /// Start addresses of the segments that some buffer points into.
     used: HashSet<usize>,
-    /// Allocations that were counted. They are held, so nothing else comes to lie there.
+    /// Allocations that were counted. They are held, so their addresses cannot be reused.
     counted: HashSet<usize>,
-    /// Those of temporary tables, which count them themselves.
+    /// Allocations of temporary tables, which count them themselves.
     elsewhere: HashSet<usize>,
-    /// How many of the query's list of temporary tables' rows are among them.
+    /// How many entries of the query's list of temporary tables' rows are in `elsewhere`.
     seen_elsewhere: usize,
 }
 
 impl LiveMemory {
-    /// Learns of the segments that the query has begun to read since.
+    /// Adds the segments that the query has begun to read since the last call.
     pub fn look_at(&mut self, collector: &ReportCollector) {
         let new = collector.segments_from(self.seen);
         self.seen += new.len();
-        // What cannot be mapped has no buffer here.
+        // A segment that cannot be mapped has no buffers here.
         let mapped = new.into_iter().filter_map(|segment| Some((segment.mapping().ok()?, segment)));
         self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
     }
 
-    /// The same, and of the rows of temporary tables that it has begun to read: they count already, for longer than the query runs.
+    /// The same, and adds the rows of temporary tables: these are already counted, for longer than the query runs.
     pub fn look_at_all(&mut self, collector: &ReportCollector) {
         self.look_at(collector);
         let new = collector.counted_from(self.seen_elsewhere);
@@ -50,12 +50,12 @@ impl LiveMemory {
         self.elsewhere.extend(new.iter().flat_map(|rows| rows.allocations().iter().copied()));
     }
 
-    /// Nothing is held any more.
+    /// Forgets all allocations: none is held any more.
     pub fn forget(&mut self) {
         self.counted.clear();
     }
 
-    /// The bytes that are held with this batch and were not before.
+    /// The bytes that this batch holds and that were not counted before.
     pub fn take(&mut self, batch: &RecordBatch) -> usize {
         let columns = batch.columns().iter();
         columns.map(|column| COLUMN_BYTES + self.of_data(&column.to_data())).sum()
@@ -79,23 +79,23 @@ impl LiveMemory {
         }
     }
 
-    /// The first address of the segment that the buffer lies in.
+    /// The start address of the segment that the buffer points into.
     fn segment_of(&self, buffer: &Buffer) -> Option<usize> {
         let before = self.segments.range(..=buffer.as_ptr().addr()).next_back();
         before.filter(|(_, (mapping, _))| mapping.contains(buffer.as_ptr(), buffer.len())).map(|(first, _)| *first)
     }
 
-    /// Whether the buffer takes memory of its own.
+    /// Whether the buffer has memory of its own.
     pub fn is_in_memory(&self, buffer: &Buffer) -> bool {
         self.segment_of(buffer).is_none()
     }
 
-    /// First addresses of the allocations that were counted.
+    /// Start addresses of the allocations that were counted.
     pub fn allocations(&self) -> Vec<usize> {
         self.counted.iter().copied().collect()
     }
 
-    /// Those that the batches need.
+    /// The segments that the batches need.
     pub fn into_segments(self) -> Vec<Arc<Segment>> {
         let used = self.used;
         self.segments.into_iter().filter(|(first, _)| used.contains(first)).map(|(_, (_, segment))| segment).collect()
@@ -143,7 +143,7 @@ mod tests {
         let mut held = LiveMemory::default();
         held.look_at_all(&collector);
         assert_eq!([held.take(&own), held.take(&other)], [80 + COLUMN_BYTES, COLUMN_BYTES]);
-        // Another table that has the rows too would keep them when the first is dropped.
+        // Another table that also holds the rows would keep them when the first is dropped.
         let mut held = LiveMemory::default();
         held.look_at(&collector);
         assert_eq!(held.take(&other), 160 + COLUMN_BYTES);

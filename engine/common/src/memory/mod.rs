@@ -1,5 +1,5 @@
-//! Bounded memory: one pool for the process, and in it a limit for each query; what batches that somebody holds take of it, what
-//! functions make, and where queries go that need more.
+//! Bounded memory: one pool for the process, in it a limit for each query, accounting for batches that are held and for what functions
+//! allocate, and spilling for queries that need more.
 
 mod live;
 mod query_pool;

@@ -9,18 +9,18 @@ use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLi
 
 use crate::report::Bytes;
 
-/// Shares become smaller when operators start late, and who has more then gives it back only when it next asks for more.
-/// So much of the limit is not shared out, for those that come meanwhile,
+/// Shares shrink when operators start late, and an operator with more than its share gives it back only at its next request. This part of
+/// the limit is not shared out: it is reserved for such latecomers.
 const KEPT_BACK_ONE_OF: usize = 16;
-/// and whoever has hardly anything may have so much of it: it could spill nothing instead.
+/// An operator that holds less than this part of the limit gets it without regard to its share: it has nothing yet that it could spill.
 const FIRST_BYTES_ONE_OF: usize = 16;
 
-/// The part of the process's pool that one query may take; remembers the most it took.
+/// The part of the process's pool that one query may take. It records the peak.
 ///
-/// Within it every operator that can spill has an even share. Without shares the partition that runs first takes
-/// the whole limit, and the next one is refused its first batch when it holds nothing yet that it could spill.
+/// Each operator that can spill has an equal share. Without shares the partition that runs first would take the whole limit, and the next
+/// one would be refused its first batch, when it has nothing to spill.
 ///
-/// Invariant: what is asked for is granted only within the limit, whatever the shares are.
+/// Invariant: memory is granted only within the limit, whatever the shares are.
 #[derive(Debug)]
 pub struct QueryPool {
     process: Arc<dyn MemoryPool>,
@@ -51,7 +51,7 @@ impl QueryPool {
         DataFusionError::ResourcesExhausted(text)
     }
 
-    /// Where other statements hold what this one would still be allowed, or its share of all is used up.
+    /// Other statements hold the memory that this one would be allowed, or its share of the process's pool is used up.
     fn refused_by_process(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
         let MemoryLimit::Finite(limit) = self.process.memory_limit() else { return self.refused(reservation, additional) };
         let [limit, used, more] = [limit, self.process.reserved(), additional].map(|bytes| Bytes(bytes as u64));
@@ -61,7 +61,7 @@ impl QueryPool {
         DataFusionError::ResourcesExhausted(text)
     }
 
-    /// Within its share, if it has one.
+    /// Grants within the operator's share, if it has one.
     fn try_share(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let is_first_bytes = reservation.size() + additional <= self.limit_bytes / FIRST_BYTES_ONE_OF;
         if reservation.consumer().can_spill() && !is_first_bytes {

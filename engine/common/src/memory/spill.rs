@@ -1,5 +1,4 @@
-//! Where queries spill: a directory that is made when the first of them does, so that a store opens also on a disk
-//! that is full.
+//! Where queries spill: a directory that the first spill creates, so that a store opens on a full disk, too.
 
 use std::fs;
 use std::path::PathBuf;

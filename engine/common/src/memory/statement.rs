@@ -1,4 +1,5 @@
-//! What the functions of one statement may make: little while it is planned, and while it runs what its pool has room for.
+//! How much the functions of one statement may allocate: little while it is planned, and what its pool grants while it runs. It also
+//! records whether its planning was cancelled.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use datafusion::common::{Result, config_err, exec_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
 
+use crate::error::EngineError;
 use crate::report::Bytes;
 
-/// A constant that planning makes of a call. Plans are copied many times, and constants with them.
+/// The largest constant that planning may fold a call into. Plans are copied many times, and constants with them.
 const CONSTANT_BYTES_MAX: usize = 256 << 10;
-/// All of them together,
+/// All such constants together.
 const CONSTANTS_BYTES_MAX: usize = 8 << 20;
-/// and the time that making them may take: nothing ends a function that has begun.
+/// The time for computing them: a function that has begun cannot be interrupted.
 const CONSTANTS_TIME_MAX: Duration = Duration::from_millis(500);
-/// Of what planning took, what its operators are in the end.
+/// The operators take this part of the memory that planning took.
 const OPERATORS_ONE_OF: usize = 8;
 
-/// Of a statement, where functions find it: among the settings that they are called with.
+/// The memory of a statement. Functions find it among the settings that they are called with.
 #[derive(Debug, Clone)]
 pub struct StatementMemory(Arc<StatementMemoryState>);
 
@@ -32,12 +34,13 @@ struct StatementMemoryState {
     constants_bytes: AtomicUsize,
     constants_ns: AtomicU64,
     planning: Mutex<Option<MemoryReservation>>,
+    has_ended: AtomicBool,
 }
 
 impl StatementMemory {
     pub fn new(pool: Arc<dyn MemoryPool>) -> StatementMemory {
-        let (constants_bytes, constants_ns, planning) = Default::default();
-        StatementMemory(Arc::new(StatementMemoryState { pool, runs: AtomicBool::new(false), constants_bytes, constants_ns, planning }))
+        let (runs, constants_bytes, constants_ns, planning, has_ended) = Default::default();
+        StatementMemory(Arc::new(StatementMemoryState { pool, runs, constants_bytes, constants_ns, planning, has_ended }))
     }
 
     pub fn of(config: &ConfigOptions) -> Option<&StatementMemory> {
@@ -48,13 +51,13 @@ impl StatementMemory {
         &self.0.pool
     }
 
-    /// Its text is about to become a plan, which takes so much more.
+    /// Reserves memory for planning, before the text becomes a plan.
     pub fn plan(&self, bytes: usize) -> Result<()> {
         let mut planning = self.0.planning.lock();
         planning.get_or_insert_with(|| MemoryConsumer::new("planning").register(&self.0.pool)).try_grow(bytes)
     }
 
-    /// Its operators start: from here on the pool alone says how much there may be.
+    /// Called when the operators start: from then on only the pool limits the memory.
     pub fn run(&self) {
         self.0.runs.store(true, Ordering::Relaxed);
         if let Some(planning) = self.0.planning.lock().as_ref() {
@@ -62,12 +65,25 @@ impl StatementMemory {
         }
     }
 
+    /// Cancels the planning.
+    pub fn end_planning(&self) {
+        self.0.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// An error if the planning was cancelled.
+    pub fn check_planning(&self) -> Result<()> {
+        match self.0.has_ended.load(Ordering::Relaxed) {
+            true => Err(EngineError::Cancelled.into_datafusion()),
+            false => Ok(()),
+        }
+    }
+
     pub fn runs(&self) -> bool {
         self.0.runs.load(Ordering::Relaxed)
     }
 
-    /// What `call` makes, at most `bytes` as far as can be told. A statement whose constants are too large for this is planned with the
-    /// calls as they are: DataFusion keeps a call that fails, and it is made when the statement runs.
+    /// Computes a constant of at most about `bytes`. If the constants of a statement are too large, it is planned with the calls as they
+    /// are: DataFusion keeps a call that fails, and evaluates it when the statement runs.
     pub fn constant<T>(&self, function: &str, bytes: usize, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let total = self.0.constants_bytes.load(Ordering::Relaxed).saturating_add(bytes);
         let took = Duration::from_nanos(self.0.constants_ns.load(Ordering::Relaxed));
@@ -90,7 +106,7 @@ impl ConfigExtension for StatementMemory {
     const PREFIX: &'static str = "quiver_statement";
 }
 
-/// No setting: nothing of it is listed, and nothing can be set.
+/// Not a setting: it is not listed and cannot be set.
 impl ExtensionOptions for StatementMemory {
     fn as_any(&self) -> &dyn Any {
         self

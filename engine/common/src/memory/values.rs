@@ -1,7 +1,7 @@
-//! What functions make while an expression is evaluated, counted before it is made.
+//! Counts the memory of functions during the evaluation of an expression, before they allocate it.
 //!
-//! An expression is evaluated in one go on one thread, and what its functions make on the way lives until then at the longest. So
-//! one reservation counts all of that, and at the end what is left of it: the result, for as long as any of its buffers is held.
+//! An expression is evaluated in one go on one thread, and intermediate values do not outlive the evaluation. So one reservation counts
+//! all of them. At the end it shrinks to the result and lasts as long as any buffer of the result.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,21 +12,22 @@ use bytes::Bytes as SharedBytes;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
-/// So much is made without being counted: most batches of most statements.
+/// Up to this size nothing is counted, which covers most batches of most statements.
 const UNCOUNTED_BYTES: usize = 1 << 20;
-/// Of a result, buffers of this size and above say how long it is held.
+/// A result is counted until its buffers of at least this size are freed.
 const BUFFER_BYTES: usize = 64 << 10;
 
 thread_local! {
-    /// `PhysicalExpr::evaluate(&self, batch)` hands nothing on, and several threads evaluate one expression at once.
+    /// A thread-local, because `PhysicalExpr::evaluate(&self, batch)` passes no context and several threads evaluate one expression at
+    /// once.
     static EVALUATION: RefCell<Option<Evaluation>> = const { RefCell::new(None) };
 }
 
 #[derive(Debug, Default)]
 struct Evaluation {
-    /// What is there now,
+    /// Bytes that are live now.
     bytes: usize,
-    /// and all that was made.
+    /// Bytes that were allocated in total.
     made: usize,
     reservation: Option<MemoryReservation>,
 }
@@ -36,7 +37,7 @@ struct Evaluation {
 pub struct EvaluationGuard(());
 
 impl EvaluationGuard {
-    /// None while there is one already: what is evaluated then is a part of that.
+    /// `None` if an evaluation is already active on this thread: the inner one is part of it.
     pub fn begin() -> Option<EvaluationGuard> {
         EVALUATION.with_borrow_mut(|evaluation| match evaluation {
             Some(_) => None,
@@ -47,17 +48,17 @@ impl EvaluationGuard {
         })
     }
 
-    /// What was made so far.
+    /// Bytes allocated so far.
     pub fn made(&self) -> usize {
         EVALUATION.with_borrow(|evaluation| evaluation.as_ref().map_or(0, |evaluation| evaluation.made))
     }
 
-    /// What counts now in the evaluation of this thread.
+    /// Live bytes in the evaluation of this thread.
     pub fn counted() -> usize {
         EVALUATION.with_borrow(|evaluation| evaluation.as_ref().map_or(0, |evaluation| evaluation.bytes))
     }
 
-    /// So much is left of what was counted.
+    /// Lowers the live bytes to `bytes`.
     pub fn count(bytes: usize) {
         EVALUATION.with_borrow_mut(|evaluation| {
             let Some(evaluation) = evaluation else { return };
@@ -68,7 +69,7 @@ impl EvaluationGuard {
         });
     }
 
-    /// The result, which is counted for as long as it is held; nothing else is any more.
+    /// The result, which is counted for as long as it is held. Everything else is released.
     pub fn finish(self, result: ArrayRef) -> Result<ArrayRef> {
         let reservation = EVALUATION.with_borrow_mut(|evaluation| evaluation.as_mut()?.reservation.take());
         match reservation {
@@ -84,7 +85,7 @@ impl Drop for EvaluationGuard {
     }
 }
 
-/// Counts what is about to be made by `maker`; an error if there is no room for it. Outside of an evaluation nothing is counted.
+/// Reserves memory that `maker` is about to allocate; an error if there is no room. Outside of an evaluation nothing is counted.
 pub fn reserve(pool: &Arc<dyn MemoryPool>, maker: impl Fn() -> String, bytes: usize) -> Result<()> {
     EVALUATION.with_borrow_mut(|evaluation| {
         let Some(evaluation) = evaluation else { return Ok(()) };
@@ -100,14 +101,14 @@ pub fn reserve(pool: &Arc<dyn MemoryPool>, maker: impl Fn() -> String, bytes: us
     })
 }
 
-/// The array, with the bytes of its large buffers in `reservation` until all of them are gone.
+/// The array, whose large buffers hold `reservation` until all of them are freed.
 fn counted(array: ArrayRef, reservation: MemoryReservation) -> Result<ArrayRef> {
     let data = array.to_data();
     let held = large_buffers(&data);
     if held == 0 {
         return Ok(array);
     }
-    // What the functions made is known now, where it was estimated before.
+    // The exact size is known now; before, it was an estimate.
     reservation.shrink(reservation.size().saturating_sub(held));
     Ok(make_array(counted_data(data, &Arc::new(reservation))?))
 }
@@ -131,7 +132,7 @@ fn counted_data(data: ArrayData, reservation: &Arc<MemoryReservation>) -> Result
     Ok(data.into_builder().buffers(buffers).child_data(children).build()?)
 }
 
-/// A buffer that is counted while it is held.
+/// A buffer that holds the reservation.
 struct CountedBuffer {
     buffer: Buffer,
     _reservation: Arc<MemoryReservation>,

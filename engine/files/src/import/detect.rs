@@ -50,16 +50,16 @@ pub fn nothing_in(paths: &[String]) -> ImportError {
 /// Files of a directory are accepted by name, or by the magic of a binary format.
 fn is_wanted(path: &Path, options: &ReadOptions) -> Result<bool, ImportError> {
     let claim = claim_of(&path.to_string_lossy());
-    if let (Some(claimed), Some(asked)) = (claim.format, options.format) {
-        return Ok(claimed == asked);
+    if let (Some(claimed), Some(requested)) = (claim.format, options.format) {
+        return Ok(claimed == requested);
     }
     if claim.format.is_some() || claim.is_zip {
         return Ok(true);
     }
     let content = content_of(&read_head(path, &Container::Plain)?);
     Ok(match content {
-        Content::Parquet => options.format.is_none_or(|asked| asked == FileFormat::Parquet),
-        Content::ArrowFile => options.format.is_none_or(|asked| asked == FileFormat::Arrow),
+        Content::Parquet => options.format.is_none_or(|requested| requested == FileFormat::Parquet),
+        Content::ArrowFile => options.format.is_none_or(|requested| requested == FileFormat::Arrow),
         _ => false,
     })
 }
@@ -92,8 +92,8 @@ fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<V
     for member in members {
         let claim = claim_of(&member.name);
         let is_right = match (claim.format, options.format) {
-            (Some(claimed), Some(asked)) => claimed == asked,
-            (claimed, asked) => claimed.or(asked).is_some(),
+            (Some(claimed), Some(requested)) => claimed == requested,
+            (claimed, requested) => claimed.or(requested).is_some(),
         };
         if is_right || is_alone {
             sources.push(detect_member(path, member, claim, options)?);

@@ -40,7 +40,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
     let mut squared = vec![f64::INFINITY; points.rows()];
     while chosen.len() < k {
         let newest = &centroids[centroids.len() - points.width()..];
-        let sums = come_closer(points, newest, &mut squared, threads, stop)?;
+        let sums = update_distances(points, newest, &mut squared, threads, stop)?;
         let all: f64 = sums.iter().sum();
         if !all.is_finite() {
             return Err(not_finite(points, threads, stop));
@@ -58,7 +58,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
 }
 
 /// Takes one more centroid into account; returns the sum of each piece.
-fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
+fn update_distances(points: &Points, centroid: &[f64], squared: &mut [f64], threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; points.pieces().len()];
     let mut rest = squared;
     let mut items = Vec::with_capacity(sums.len());

@@ -58,7 +58,7 @@ pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_v
 pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<PendingBlock> {
     row_by_row(inputs, function, memory, |meeting, columns, memory| {
         if meeting.row.start == 0 {
-            meeting.ask_for_every_row(columns, &memory)?;
+            meeting.reserve_every_row(columns, &memory)?;
         }
         meeting.due(columns, memory)
     })
@@ -183,7 +183,7 @@ impl RowProducts<'_> {
 
     /// An error if there is no memory to list one of the rows, before any pair is visited. The memory is reserved once and released: while
     /// rows are made, the listed ones hold memory, and another check for a later row would refuse a row that has room.
-    fn ask_for_every_row(&self, columns: &Columns, memory: &MemoryReservation) -> Result<()> {
+    fn reserve_every_row(&self, columns: &Columns, memory: &MemoryReservation) -> Result<()> {
         let (mut most_bytes, mut next) = (0, 0);
         while let Some(row) = row_from(self.left, next) {
             next = row.end;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_meet_by_the_key_they_share_and_pairs_give_back_their_memory() {
+    fn blocks_match_by_their_shared_key_and_pairs_release_their_memory() {
         let (mut plan, pool) = plan([vec![0, 0, 1], vec![0, 1, 1]], [vec![0, 1, 1, 2], vec![7, 5, 7, 9]], 1 << 20);
         let mut found = Vec::new();
         while let Some(planned) = plan(&StopFlag::default()).unwrap() {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_due_are_those_of_the_plan_in_less_memory() {
+    fn pending_blocks_are_those_of_the_plan_in_less_memory() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
         let memory = || MemoryConsumer::new("f").register(&pool);
         // 40,000 pairs, in 3 columns.

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_that_is_null_is_held_against_nothing() {
+    fn a_null_vector_is_compared_with_nothing() {
         assert!(EarlyAbandon::new(&wide(vec![None]), "f").unwrap().is_none());
         assert!(EarlyAbandon::new(&wide(vec![Some(vec![None])]), "f").unwrap().is_none());
     }

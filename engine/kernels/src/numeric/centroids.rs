@@ -146,7 +146,7 @@ impl Centroids {
             let (rows, _) = rows.as_chunks::<WIDTH>();
             let mut pairs = points.chunks_exact(2 * self.d);
             for (pair, scores) in pairs.by_ref().zip(scores.chunks_exact_mut(2 * row)) {
-                ask_ahead(pair);
+                prefetch(pair);
                 let (a, b) = pair.split_at(self.d);
                 let [of_a, of_b] = scores_of([a, b], rows, squares);
                 scores[panel * WIDTH..][..WIDTH].copy_from_slice(&of_a);
@@ -171,7 +171,7 @@ impl Centroids {
 
 /// Prefetches the points that come some time after these.
 #[inline(always)]
-fn ask_ahead(points: &[f64]) {
+fn prefetch(points: &[f64]) {
     #[cfg(target_arch = "x86_64")]
     for line in points.chunks(64 / size_of::<f64>()) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -265,7 +265,7 @@ mod tests {
     ];
 
     #[test]
-    fn centroids_hold_no_more_than_is_said() {
+    fn centroids_take_at_most_their_bound() {
         for (k, d) in [(0, 3), (1, 1), (3, 2), (20, 5), (21, 5), (39, 4), (41, 1), (61, 7), (999, 3)] {
             let centroids = Centroids::new(vec![0.5; k * d], k, d);
             let total = centroids.values.len() + centroids.panels.len() + centroids.squares.len();

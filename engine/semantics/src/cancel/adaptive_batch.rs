@@ -1,4 +1,4 @@
-//! How many rows an operator is given at once where its expressions make far more of a row than there is in it.
+//! Limits the rows of a batch for operators whose expressions make far larger values than they read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,23 +12,23 @@ use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFun
 use crate::functions::nested_order::constant;
 use crate::functions::{is_bounded, scalar_bytes};
 
-/// What the expressions of an operator should make of one piece, with all that they need on the way.
+/// The bytes that an operator's expressions should make of one piece, intermediate values included.
 const PIECE_BYTES: usize = 16 << 20;
-/// Of what the query may hold, so much is in one at most: there are some for each partition, in the operators and between them.
+/// One piece takes at most this fraction of the query's memory: each partition has several pieces, in its operators and between them.
 const PIECE_ONE_OF: usize = 16;
-/// Nobody knows what the first rows make.
+/// It is not known yet how large the results of a row are.
 const ROWS_FIRST: usize = 1;
 const GROWTH_MAX: usize = 8;
-/// A constant of this size is much when each row has it.
+/// A constant of this size is large if it is repeated for each row.
 const CONSTANT_BYTES: usize = 1 << 10;
-/// After so many rows the first ones say little about the next.
+/// After so many rows the first ones say little about the next, so older measurements lose weight.
 const ROWS_REMEMBERED: usize = 1 << 16;
 
-/// Learned from piece to piece, by all partitions together.
+/// Learned from piece to piece, shared by all partitions.
 #[derive(Debug)]
 pub struct AdaptiveBatch {
     piece_bytes: usize,
-    /// Of the constants, all of which a row may come to have.
+    /// The bytes of the constants; each row may get a copy of all of them.
     row_bytes: usize,
     rows: AtomicUsize,
     bytes: AtomicUsize,
@@ -41,7 +41,7 @@ impl Default for AdaptiveBatch {
 }
 
 impl AdaptiveBatch {
-    /// None where the expressions make about as much as they are given. What they make counts in `pool`, if there is one.
+    /// `None` if the results are about as large as the input. The limit follows from that of `pool`, if there is one.
     pub fn of<'a>(
         exprs: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
         schema: &Schema,
@@ -56,7 +56,7 @@ impl AdaptiveBatch {
         Some(Arc::new(AdaptiveBatch { piece_bytes, row_bytes, ..AdaptiveBatch::default() }))
     }
 
-    /// The next piece.
+    /// The number of rows of the next piece.
     pub fn next(&self) -> usize {
         let (rows, bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         let row_bytes = self.row_bytes.max(bytes.checked_div(rows).unwrap_or(0)).max(1);
@@ -77,7 +77,7 @@ impl AdaptiveBatch {
     }
 }
 
-/// The bytes of its constants, if the expression may make more of a row than there is in it.
+/// The bytes of its constants, if the results of the expression may be far larger than its input.
 pub fn grows(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<usize> {
     let (mut calls, mut constants) = (false, 0_usize);
     let walked = expr.apply(|node| {

@@ -1,24 +1,23 @@
-//! How many rows of a dear expression to evaluate at once.
+//! How many rows of an expensive expression to evaluate at once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a slice should take, and at most: a cancel waits for it.
+/// How long a slice should take at most: a cancellation waits for it.
 const SLICE: Duration = Duration::from_millis(8);
 const SLICE_MAX: Duration = Duration::from_millis(50);
 
-/// An evaluation costs something by itself, such as compiling a regular expression: no more than the
-/// shortest one ever took. Slices so much longer keep that a small part.
+/// An evaluation has a fixed cost, such as compiling a regular expression. It is at most the time of the shortest evaluation so far.
+/// Slices that are longer by this factor keep the fixed cost a small part.
 const SHORTEST_PER_SLICE: u64 = 4;
 
-/// Nobody knows what the first rows cost.
+/// It is not known yet how long a row takes.
 const ROWS_FIRST: usize = 8;
 const GROWTH_MAX: usize = 8;
 /// More than any batch has.
 const ROWS_MAX: usize = 1 << 20;
 
-/// Learned from slice to slice. Those who share one may lose an update to each other, and then make
-/// a slice that is a little too long or too short.
+/// Learned from slice to slice. Threads that share one may lose each other's updates. Then a slice is a little too long or too short.
 #[derive(Debug)]
 pub struct AdaptiveSlice {
     /// At least 1.
@@ -39,7 +38,7 @@ impl AdaptiveSlice {
         remaining.div_ceil(slices)
     }
 
-    /// Evaluates `rows` rows, and learns from the time.
+    /// Evaluates `rows` rows and learns from the time that it takes.
     pub fn timed<T>(&self, rows: usize, evaluate: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = evaluate();
@@ -52,7 +51,7 @@ impl AdaptiveSlice {
         let shortest_ns = self.shortest_ns.fetch_min(took_ns, Ordering::Relaxed).min(took_ns);
         let slice_ns = shortest_ns.saturating_mul(SHORTEST_PER_SLICE).clamp(nanoseconds(SLICE), nanoseconds(SLICE_MAX));
         let allowed = self.rows.load(Ordering::Relaxed);
-        // Few rows that were done soon say nothing about many.
+        // A short time for few rows says nothing about many rows.
         if took_ns < slice_ns && rows.saturating_mul(2) < allowed {
             return;
         }

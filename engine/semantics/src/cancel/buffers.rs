@@ -1,10 +1,10 @@
-//! Texts that do not hold the buffers of rows that are gone.
+//! Frees buffers of texts that are no longer in the batch.
 //!
-//! `take` and `concat` keep all data buffers of the view arrays they read, for a text that is not in the result too. A join
-//! joins the batches of its build side into one, with the buffers of all of them, and each batch it puts out has all of
-//! these; the next join does it again. So the buffers of a plan of joins are a product, of texts inside structs and lists
-//! above all, where arrow-select knows no way around it (<https://github.com/apache/arrow-rs/issues/10692>). Here an array
-//! with more buffers than values gets a buffer of its own. A scan gives far fewer, so that texts of tables stay in place.
+//! `take` and `concat` keep all data buffers of the view arrays they read, even those that no text of the result uses. A join concatenates
+//! the batches of its build side, with the buffers of all of them, and each output batch has all of these buffers; the next join does it
+//! again. So the numbers of buffers multiply in a plan of joins, above all for texts inside structs and lists, where arrow-select has no
+//! way around it (<https://github.com/apache/arrow-rs/issues/10692>). Here an array with more buffers than values gets one new buffer. A
+//! scan yields far fewer buffers, so that texts of tables are not copied.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::DataType;
 use pmem_store::compact;
 
-/// So many are no burden for a batch of whatever size.
+/// So many buffers do not matter for a batch of any size.
 const BUFFERS_MIN: usize = 64;
 
-/// The batch with columns that have no more data buffers than texts.
+/// The batch, with at most as many data buffers per column as texts.
 pub fn with_few_buffers(batch: RecordBatch) -> RecordBatch {
     let is_crowded = |column: &ArrayRef| has_too_many_buffers(column.as_ref(), column.len());
     if !batch.columns().iter().any(is_crowded) {
         return batch;
     }
     let columns = batch.columns().iter().map(|column| if is_crowded(column) { compact(column) } else { Arc::clone(column) });
-    // The same types and lengths: if not, the batch as it came is as good.
+    // Types and lengths are the same, so this does not fail; if it did, the original batch is correct too.
     RecordBatch::try_new(batch.schema(), columns.collect()).unwrap_or(batch)
 }
 
-/// `values` is how many elements of the array are shown, by a list around it.
+/// `values` is the number of elements that a list around the array shows.
 fn has_too_many_buffers(array: &dyn Array, values: usize) -> bool {
     let is_too_many = |buffers: usize| buffers > values.max(BUFFERS_MIN);
     match array.data_type() {

@@ -1,5 +1,5 @@
-//! Rows of lists in pieces, for an operator that makes a row of each element: of a row with a list of millions it would make all of
-//! them at once, each with a copy of what else there is in the row.
+//! Splits rows of lists for an operator that makes a row of each element (UNNEST). From a row with a list of millions of elements it would
+//! make all rows at once, each with a copy of the other columns.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use crate::functions::values_bytes;
 use common::error::EngineError;
 
-/// What the rows of a piece come to.
+/// The bytes that the rows made of one piece should have.
 const PIECE_BYTES: usize = 16 << 20;
-/// Of a column of a row that is made.
+/// The fixed bytes of a column in a row that is made.
 const VALUE_BYTES: usize = 16;
 
-/// The columns of lists of which rows are made.
+/// The list columns that are unnested.
 #[derive(Debug)]
 pub struct Elements {
     lists: Vec<usize>,
 }
 
 impl Elements {
-    /// An error for lists of several depths: each element of the one would be beside all elements of the other.
+    /// An error for lists of different depths: each element of one would be combined with all elements of the other.
     pub fn of(node: &UnnestExec) -> Result<Elements> {
         let lists = node.list_column_indices();
         if lists.len() > 1 && lists.iter().any(|list| list.depth != 1) {
@@ -34,7 +34,7 @@ impl Elements {
         Ok(Elements { lists: lists.iter().map(|list| list.index_in_input_schema).collect() })
     }
 
-    /// The batch as the first piece and what is left of it, in parts.
+    /// Splits the batch into the first piece and the remaining parts.
     pub fn cut(&self, batch: &RecordBatch) -> Result<Vec<RecordBatch>> {
         let (mut rows, mut bytes) = (0, 0_usize);
         while rows < batch.num_rows() {
@@ -54,12 +54,12 @@ impl Elements {
         Ok(parts)
     }
 
-    /// Of the longest list of the row.
+    /// The length of the longest list in the row.
     fn elements(&self, batch: &RecordBatch, row: usize) -> usize {
         self.lists.iter().map(|list| length(batch.column(*list), row)).max().unwrap_or(0)
     }
 
-    /// About what a row has that is made of one element.
+    /// About how many bytes a row has that is made of one element.
     fn element_bytes(&self, batch: &RecordBatch, row: usize) -> usize {
         let others = batch.columns().iter().enumerate().filter(|(column, _)| !self.lists.contains(column));
         let copied = others.map(|(_, column)| match column.data_type() {
@@ -69,7 +69,7 @@ impl Elements {
         batch.num_columns() * VALUE_BYTES + copied.fold(0, usize::saturating_add)
     }
 
-    /// A row with the first elements of its lists, and one with the others.
+    /// Splits a row: the first elements of its lists, and the others.
     fn cut_row(&self, row: &RecordBatch) -> Result<Vec<RecordBatch>> {
         let (all, at) = (self.elements(row, 0), (PIECE_BYTES / self.element_bytes(row, 0)).max(1));
         if at >= all || self.lists.iter().any(|list| !matches!(row.column(*list).data_type(), DataType::List(_) | DataType::LargeList(_))) {
@@ -99,7 +99,7 @@ fn length(list: &ArrayRef, row: usize) -> usize {
     }
 }
 
-/// Of the one list.
+/// The elements of one list.
 fn elements_of<O: OffsetSizeTrait>(list: &ArrayRef, field: &FieldRef, from: usize, to: usize) -> Result<ArrayRef> {
     if list.is_null(0) {
         return Ok(Arc::clone(list));

@@ -11,8 +11,8 @@ use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFun
 
 use crate::functions::nested_order::constant;
 
-/// Whether somewhere in it are patterns or functions of values of any length. All others take well
-/// below a microsecond a row, so milliseconds a batch.
+/// Whether it contains patterns or functions of values of unbounded length. All other expressions take well below a microsecond a row,
+/// which is milliseconds a batch.
 pub fn may_be_expensive(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     // The walk itself cannot fail.
     expr.exists(|node| Ok(is_expensive(node, schema))).unwrap_or(true)
@@ -31,7 +31,7 @@ fn is_expensive(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     node.is::<LikeExpr>() || node.is::<HigherOrderFunctionExpr>()
 }
 
-/// The same for an expression that is not planned in full yet.
+/// The same for a logical expression.
 pub fn may_be_expensive_in_plan(expr: &Expr, schema: &DFSchema) -> bool {
     expr.exists(|node| Ok(is_expensive_in_plan(node, schema))).unwrap_or(true)
 }

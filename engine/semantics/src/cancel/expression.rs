@@ -1,4 +1,4 @@
-//! An expression that stops when nobody wants the rows of its query any more.
+//! An expression that stops when its query is cancelled.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -18,21 +18,21 @@ use super::adaptive_slice::AdaptiveSlice;
 use crate::functions::{scalar_bytes, values_bytes};
 use common::memory::{EvaluationGuard, reserve};
 
-/// A constant of this size is made a column here, where that is counted.
+/// A constant of this size is expanded to a column here, where its memory is counted.
 const CONSTANT_BYTES: usize = 1 << 10;
 
-/// Held by whoever may want the rows of a query.
+/// Held by the reader of the query's rows; dropping it cancels the query.
 #[derive(Debug, Default)]
 pub struct ReaderHandle(Arc<()>);
 
 impl ReaderHandle {
-    /// What is made for the reader counts in `pool`, if there is one.
+    /// Memory of the expressions is counted in `pool`, if there is one.
     pub fn watched(&self, pool: Option<&Arc<dyn MemoryPool>>) -> CancelWatch {
         CancelWatch { reader: Arc::downgrade(&self.0), pool: pool.cloned() }
     }
 }
 
-/// Knows whether the reader is still there.
+/// Checks whether the reader is still there.
 #[derive(Debug, Clone)]
 pub struct CancelWatch {
     reader: Weak<()>,
@@ -42,7 +42,7 @@ pub struct CancelWatch {
 impl CancelWatch {
     pub fn check(&self) -> Result<()> {
         if self.reader.strong_count() == 0 {
-            // Nobody is there to see it; it ends the operators on its way.
+            // Nobody reads this error; it ends the operators that pass it on.
             return exec_err!("the query was cancelled");
         }
         Ok(())
@@ -52,22 +52,21 @@ impl CancelWatch {
         self.pool.as_ref()
     }
 
-    /// Counts what an expression is about to make beside what its functions do.
+    /// Reserves memory for the result of an expression, in addition to what its functions reserve.
     fn reserve(&self, bytes: usize) -> Result<()> {
         self.pool.as_ref().map_or(Ok(()), |pool| reserve(pool, || "an expression".to_string(), bytes))
     }
 }
 
-/// Evaluates a batch in slices of some milliseconds, and asks before each whether the reader is
-/// there. No operator need know: it works wherever expressions do, but the thread is not given back
-/// between the slices. A slice that memory has no room for is halved.
+/// Evaluates a batch in slices of some milliseconds and checks for cancellation before each. Operators need no change for it, but the
+/// thread does not yield between the slices. A slice that does not fit in memory is halved.
 #[derive(Debug)]
 pub struct CancellableExpr {
     expr: Arc<dyn PhysicalExpr>,
     watch: CancelWatch,
-    /// None: a cheap one, of all rows at once.
+    /// `None` for a cheap expression, which is evaluated for all rows at once.
     pace: Option<AdaptiveSlice>,
-    /// By which the operator is given its rows.
+    /// The piece sizes of the operator's input.
     pieces: Option<Arc<AdaptiveBatch>>,
 }
 
@@ -76,12 +75,12 @@ impl CancellableExpr {
         CancellableExpr { expr, watch: watch.clone(), pace: Some(AdaptiveSlice::default()), pieces: None }
     }
 
-    /// Of an operator that is given `adaptive_batch`.
+    /// For an operator whose input comes in pieces of `adaptive_batch`.
     pub fn in_pieces(expr: Arc<dyn PhysicalExpr>, watch: &CancelWatch, pieces: Option<&Arc<AdaptiveBatch>>) -> Self {
         CancellableExpr { pieces: pieces.cloned(), ..CancellableExpr::new(expr, watch) }
     }
 
-    /// For what an operator does with batch after batch in one step, and asks this for each.
+    /// For an operator that processes all batches in one step; the expression checks once per batch.
     pub fn in_one_piece(expr: Arc<dyn PhysicalExpr>, watch: &CancelWatch) -> Self {
         CancellableExpr { expr, watch: watch.clone(), pace: None, pieces: None }
     }
@@ -109,7 +108,7 @@ impl CancellableExpr {
                 return Ok(value);
             }
             let part = self.array_of(value, rows)?;
-            // What was needed on the way to it is gone.
+            // Intermediate values are freed by now.
             EvaluationGuard::count(before.saturating_add(values_bytes(&part, 0, rows)));
             parts.push(part);
             done += rows;
@@ -130,7 +129,7 @@ impl CancellableExpr {
     }
 }
 
-/// Fewer rows may have room.
+/// The evaluation may succeed with fewer rows.
 pub fn is_out_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
@@ -219,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Column 0, a millisecond a row; after `rows` of them the reader loses interest.
+    /// Column 0, at a millisecond a row; after so many rows the reader is dropped.
     #[derive(Debug)]
     struct Slow {
         column: Column,

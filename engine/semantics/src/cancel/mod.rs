@@ -1,18 +1,17 @@
-//! Stopping a query at once when nobody wants its rows any more.
+//! Stops a query soon after its reader has dropped it.
 //!
-//! A query runs on a task of its own (`task`), so that whoever polls it is never kept busy by it and
-//! can drop it at any time. A task ends only where it yields. Two kinds of work would go on for
-//! seconds without that:
+//! A query runs on a task of its own (`task`), so that it never blocks whoever polls it, and the result can be dropped at any time. A task
+//! ends only where it yields. Without further measures two kinds of work would go on for seconds:
 //!
-//! - batch after batch out of an operator that has them ready, as a scan, a sort or a join does: they
-//!   come with pauses (`paced`), and joins with a filter are given small pieces;
-//! - one batch with a dear expression, such as a regular expression on long texts: it is evaluated in
-//!   slices (`adaptive_slice`) and stops between two of them (`expression`).
+//! - an operator has batch after batch ready, as a scan, a sort or a join does: such batches come with pauses (`paced`), and joins with a
+//! filter get small pieces;
+//! - one batch has an expensive expression, such as a regular expression on long texts: it is evaluated in slices (`adaptive_slice`) and
+//! stops between two of them (`expression`).
 //!
-//! A third kind, the rows of a window in one step, ask by themselves (`windows`). `plan` and `operators` put all that where
-//! it is needed, when the plan is otherwise finished. Where expressions make far more of a row than there is in it, their operator is
-//! given few rows at once (`adaptive_batch`), and what they make counts against the limit of the query.
-//! Each batch is looked at on its way, and what it does not show is let go (`buffers`).
+//! A third kind is a window that computes all rows in one step; its functions check for cancellation themselves (`windows`). `plan` and
+//! `operators` add all that to the finished plan. If expressions make far larger values than they read, their operator gets few rows at
+//! once (`adaptive_batch`), and the memory of the results counts against the limit of the query. Each batch is checked on its way for
+//! buffers that it no longer uses (`buffers`).
 
 mod adaptive_batch;
 mod adaptive_slice;

@@ -1,5 +1,5 @@
-//! Operators whose dear expressions stop with the query. Windows have none but the functions themselves:
-//! `optimizer/window_arguments.rs` puts theirs into a projection.
+//! Makes the expensive expressions of operators cancellable. Windows have none but the functions themselves:
+//! `optimizer/window_arguments.rs` moves their arguments into a projection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use super::windows::{bounded_window, window};
 type Plan = Arc<dyn ExecutionPlan>;
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// The operator with its dear expressions stoppable; the same one if it has none. Its properties may
-/// be computed anew, without what was known about the expressions.
+/// The operator with cancellable expensive expressions; the same operator if it has none. Its properties may be computed anew, without
+/// what was known about the expressions.
 pub fn with_cancellable_expressions(plan: Plan, watch: &CancelWatch) -> Result<Plan> {
     let new = if let Some(node) = plan.downcast_ref::<ProjectionExec>() {
         projection(node, watch)?
@@ -59,11 +59,11 @@ pub fn with_cancellable_expressions(plan: Plan, watch: &CancelWatch) -> Result<P
     Ok(new.unwrap_or(plan))
 }
 
-/// The input of an operator whose expressions are made stoppable, and what else that needs to know.
+/// The input of an operator whose expressions become cancellable, and what else is needed for that.
 struct Input<'a> {
     plan: &'a Plan,
     schema: SchemaRef,
-    /// None where the expressions make about as much as they are given.
+    /// `None` if the results are about as large as the input.
     pieces: Option<Arc<AdaptiveBatch>>,
     watch: &'a CancelWatch,
 }
@@ -75,7 +75,7 @@ impl<'a> Input<'a> {
         Input { plan, schema, pieces, watch }
     }
 
-    /// In pieces, where expressions make far more of a row than there is in it.
+    /// The input, in pieces if the expressions make far larger values than they read.
     fn plan(&self) -> Plan {
         match &self.pieces {
             Some(pieces) => Arc::new(PacedExec::in_pieces_of(Arc::clone(self.plan), pieces)),
@@ -88,7 +88,7 @@ impl<'a> Input<'a> {
         is_any.then(|| Arc::new(CancellableExpr::in_pieces(Arc::clone(expr), self.watch, self.pieces.as_ref())) as Expr)
     }
 
-    /// All of the expressions, the dear ones stoppable; None if none is dear.
+    /// All of the expressions, with the expensive ones cancellable; `None` if none is expensive.
     fn any_stoppable<'b>(&self, exprs: impl IntoIterator<Item = &'b Expr>) -> Option<Vec<Expr>> {
         let mut any = false;
         let exprs = exprs.into_iter().map(|expr| match self.stoppable(expr) {
@@ -119,7 +119,7 @@ fn filter(node: &FilterExec, watch: &CancelWatch) -> Result<Option<Plan>> {
 }
 
 fn aggregate(node: &AggregateExec, watch: &CancelWatch) -> Result<Option<Plan>> {
-    // A final aggregate reads states, not arguments.
+    // A final aggregate reads states and not arguments.
     if node.mode().input_mode() != AggregateInputMode::Raw {
         return Ok(None);
     }
@@ -158,19 +158,19 @@ fn aggregate(node: &AggregateExec, watch: &CancelWatch) -> Result<Option<Plan>> 
 }
 
 fn function_with(function: &AggregateFunctionExpr, input: &Input<'_>) -> Option<AggregateFunctionExpr> {
-    // New expressions make it forget that it is reversed.
+    // New expressions reset the flag that the function is reversed.
     if function.is_reversed() {
         return None;
     }
     let old = function.expressions();
     let new = input.any_stoppable(&old)?;
-    // `array_agg(DISTINCT x ORDER BY x)` has to find that both are the same.
+    // `array_agg(DISTINCT x ORDER BY x)` requires that both expressions are the same object.
     let order = function.order_bys().iter().map(|sort| match old.iter().position(|argument| argument == &sort.expr) {
         Some(place) => Arc::clone(&new[place]),
         None => Arc::clone(&sort.expr),
     });
     let order = order.collect();
-    // Some look for a constant in the arguments that say how.
+    // Some functions require a constant for their later arguments.
     let says_how = |place: usize, old: &Expr| place > 0 && old.is::<Literal>();
     let arguments = new.into_iter().zip(&old).enumerate();
     let arguments = arguments.map(|(place, (new, old))| if says_how(place, old) { Arc::clone(old) } else { new });
@@ -182,7 +182,7 @@ fn ordering(old: &LexOrdering, input: &Input<'_>) -> Option<LexOrdering> {
     LexOrdering::new(keys.into_iter().zip(old).map(|(key, old)| PhysicalSortExpr::new(key, old.options)))
 }
 
-/// The ordering with a first key that asks before each batch whether anybody wants the rows.
+/// The ordering, with a first key that checks for cancellation before each batch.
 fn asking(old: &LexOrdering, watch: &CancelWatch) -> Option<LexOrdering> {
     let mut keys: Vec<PhysicalSortExpr> = old.iter().cloned().collect();
     let first = keys.first_mut()?;
@@ -193,8 +193,8 @@ fn asking(old: &LexOrdering, watch: &CancelWatch) -> Option<LexOrdering> {
 fn sort(node: &SortExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let input = Input::of(node.input(), node.expr().iter().map(|key| &key.expr), watch);
     let expensive = ordering(node.expr(), &input);
-    // Where all rows are sorted, all batches are one after the other before the first one comes out. A sort
-    // with a limit works batch by batch, and its keys become filters of scans.
+    // A sort of all rows reads all batches before it yields the first one. A sort with a limit works batch by batch, and its keys become
+    // filters of scans.
     let cheap = || node.fetch().is_none().then(|| asking(node.expr(), watch)).flatten();
     let Some(keys) = expensive.or_else(cheap) else { return Ok(None) };
     let new = SortExec::new(keys, input.plan());
@@ -205,7 +205,7 @@ fn sort(node: &SortExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     Ok(Some(Arc::new(new)))
 }
 
-/// The filters that an operator tightens while it works, for scans below it.
+/// The dynamic filters that an operator tightens while it runs, for scans below it.
 fn shared_with_scans(node: &dyn ExecutionPlan) -> Vec<Arc<DynamicFilterPhysicalExpr>> {
     let produced = node.dynamic_expressions_produced().into_iter();
     let filters = produced.map(|shared| -> Arc<dyn Any + Send + Sync> { shared });
@@ -226,7 +226,7 @@ fn repartition(node: &RepartitionExec, watch: &CancelWatch) -> Result<Option<Pla
     Ok(Some(Arc::new(if node.preserve_order() { new.with_preserve_order() } else { new })))
 }
 
-/// Any filter of a join: it is evaluated on as many pairs of rows as both sides make.
+/// Every filter of a join, however cheap: it is evaluated for all pairs of rows of both sides.
 fn join_filter(old: &JoinFilter, watch: &CancelWatch) -> JoinFilter {
     let expr = CancellableExpr::new(Arc::clone(old.expression()), watch);
     JoinFilter::new(Arc::new(expr), old.column_indices().to_vec(), Arc::clone(old.schema()))
@@ -235,7 +235,7 @@ fn join_filter(old: &JoinFilter, watch: &CancelWatch) -> JoinFilter {
 fn hash_join(node: &HashJoinExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let mut on = node.on().to_vec();
     if let Some((build_key, _)) = on.first_mut() {
-        // The table of all batches of the build side is made in one step.
+        // The hash table of all batches of the build side is made in one step.
         *build_key = Arc::new(CancellableExpr::in_one_piece(Arc::clone(build_key), watch));
     }
     let filter = node.filter().map(|old| join_filter(old, watch));

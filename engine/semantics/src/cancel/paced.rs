@@ -1,6 +1,6 @@
-//! Batches that come with pauses: after some milliseconds without one, the task yields.
+//! Inserts pauses between batches: after some milliseconds the task yields.
 //!
-//! Tokio's own budget counts batches, and one batch may be work for minutes.
+//! Tokio's own budget counts batches, and one batch may take minutes.
 
 use std::any::Any;
 use std::fmt;
@@ -33,54 +33,53 @@ const YIELD_AFTER: Duration = Duration::from_millis(10);
 const PIECE_SHORT: Duration = Duration::from_millis(3);
 const PIECE_ROWS_MAX: usize = 1 << 20;
 
-/// Stands for an operator and looks like it, in EXPLAIN ANALYZE too; only its batches come paced.
+/// Wraps an operator and looks like it, in EXPLAIN ANALYZE too; only the pace of its batches differs.
 #[derive(Debug)]
 pub struct PacedExec {
     operator: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     cut: BatchCut,
-    /// Set if it may run once: whether it has run.
+    /// Whether it has run, for an operator that may run only once.
     has_run: Option<AtomicBool>,
 }
 
-/// How batches are handed on.
+/// How batches are split.
 #[derive(Debug, Clone)]
 enum BatchCut {
     Whole,
-    /// In pieces that the reader needs some milliseconds for.
+    /// Into pieces that the reader processes in some milliseconds.
     ByTime,
-    /// In pieces of which the reader makes some megabytes.
+    /// Into pieces of which the reader makes some megabytes.
     BySize(Arc<AdaptiveBatch>),
-    /// The same, where it makes rows of the elements of lists.
+    /// The same for a reader that makes rows of the elements of lists.
     ByElements(Arc<Elements>),
 }
 
 impl PacedExec {
-    /// `new` in the place of `old`, which computes the same rows. That the properties are the same
-    /// object tells the operators above that nothing has changed, and they keep what they know, and
-    /// the dynamic filters they share with scans.
+    /// Replaces `old` by `new`, which computes the same rows. The properties stay the same object, so the operators above see no change.
+    /// They keep their own properties, and the dynamic filters they share with scans.
     pub fn in_place_of(old: &Arc<dyn ExecutionPlan>, new: Arc<dyn ExecutionPlan>) -> Self {
         PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: BatchCut::Whole, has_run: None }
     }
 
-    /// Batches in pieces that the reader needs some milliseconds for.
+    /// Splits batches into pieces that the reader processes in some milliseconds.
     pub fn in_pieces(operator: Arc<dyn ExecutionPlan>) -> Self {
         PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::ByTime, has_run: None }
     }
 
-    /// Batches in pieces as large as the reader's expressions allow.
+    /// Splits batches into pieces as large as the reader's expressions allow.
     pub fn in_pieces_of(operator: Arc<dyn ExecutionPlan>, pieces: &Arc<AdaptiveBatch>) -> Self {
         PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::BySize(Arc::clone(pieces)), has_run: None }
     }
 
-    /// Batches in pieces of so many elements that the reader, which makes a row of each, makes some megabytes.
+    /// Splits batches for a reader that makes a row of each element, into pieces of which it makes some megabytes.
     pub fn in_pieces_of_lists(operator: Arc<dyn ExecutionPlan>, elements: Elements) -> Self {
         PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::ByElements(Arc::new(elements)), has_run: None }
     }
 
-    /// What a join without equal keys holds. DataFusion runs it again where the memory is not enough for it, and goes on with parts of it on
-    /// disk: rows of LEFT, ANTI and MARK joins come several times then or not at all, and an operator below that divides rows panics
-    /// (apache/datafusion #22641, #24676, #24745). So that ends with the error.
+    /// For the input of a join without equal keys. If memory runs out, DataFusion runs that input again and continues with parts of it on
+    /// disk. Then rows of LEFT, ANTI and MARK joins are repeated or lost, and an operator below that repartitions rows panics
+    /// (apache/datafusion #22641, #24676, #24745). So the second run ends with the error.
     pub fn run_once(operator: Arc<dyn ExecutionPlan>) -> Self {
         PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::Whole, has_run: Some(AtomicBool::new(false)) }
     }
@@ -135,7 +134,7 @@ impl ExecutionPlan for PacedExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// A recursive query runs its operators again, and more than a new object may be needed for that.
+    /// A recursive query runs its operators again, and some of them need more for that than a new object.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let operator = Arc::clone(&self.operator).reset_state()?;
         Ok(self.standing_for(operator, Arc::clone(&self.properties)))
@@ -182,11 +181,11 @@ impl DisplayAs for PacedExec {
 struct PacedStream {
     input: SendableRecordBatchStream,
     cut: BatchCut,
-    /// Rows of a piece that is cut by time. One may already be much work: nobody knows how many rows the other side has.
+    /// The rows of a piece that is cut by time. A single row may already be much work: the other side of the join may have any number.
     piece_rows: usize,
-    /// The next part last.
+    /// The remaining parts in reverse order.
     rest: Vec<RecordBatch>,
-    /// When the reader got the last piece.
+    /// When the reader received the last piece.
     handed_out: Option<Instant>,
     /// When the task last yielded, here or below.
     yielded: Instant,
@@ -222,7 +221,7 @@ impl PacedStream {
         Ok(batch.slice(0, rows))
     }
 
-    /// By how long the reader took for the last piece.
+    /// Adapts to the time that the reader took for the last piece.
     fn rows_by_time(&mut self) -> usize {
         match self.handed_out.take().map(|at| at.elapsed()) {
             Some(took) if took > YIELD_AFTER => self.piece_rows = (self.piece_rows / 2).max(1),

@@ -1,4 +1,4 @@
-//! A plan that is ready to run, made to stop at once.
+//! Makes a finished plan cancellable.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use super::expression::{CancelWatch, ReaderHandle};
 use super::operators::with_cancellable_expressions;
 use super::paced::PacedExec;
 
-/// The plan with operators that give their thread back every few milliseconds, and expressions that
-/// fail when the reader is dropped. What the expressions make counts in `pool`.
+/// The plan with operators that yield every few milliseconds, and expressions that fail when the reader is dropped. The memory of the
+/// expressions counts in `pool`.
 pub fn interruptible(plan: Arc<dyn ExecutionPlan>, pool: Option<&Arc<dyn MemoryPool>>) -> Result<(Arc<dyn ExecutionPlan>, ReaderHandle)> {
     let reader = ReaderHandle::default();
     let watch = reader.watched(pool);
@@ -39,9 +39,9 @@ fn interruptible_operator(plan: Arc<dyn ExecutionPlan>, watch: &CancelWatch) -> 
     Ok(Transformed::yes(Arc::new(PacedExec::in_place_of(&plan, new))))
 }
 
-/// Whether every batch it puts out takes one of its input, so that a pause of the input is one of
-/// its own. All others may have batch after batch ready, and whoever reads them, say a sum, would read
-/// all that in one step: tokio's own budget is 128 batches, however long each takes.
+/// Whether the operator reads an input batch for each output batch, so that a pause of its input is a pause of its own. All others may
+/// have many batches ready, and a reader such as a sum would read all of them in one step: tokio's own budget is 128 batches, however long
+/// each takes.
 fn only_passes_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<ProjectionExec>()
         || plan.is::<FilterExec>()
@@ -51,8 +51,8 @@ fn only_passes_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.is::<UnionExec>()
 }
 
-/// A filter can turn down pair after pair within one poll, as many as one batch of the probe side
-/// makes with all rows of the other. Without one, every poll ends with a batch.
+/// A filter can reject pair after pair within one poll, as many as one batch of the probe side makes with all rows of the other side.
+/// Without a filter, every poll ends with a batch.
 fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let loops = join.downcast_ref::<NestedLoopJoinExec>();
     let has_filter = match (loops, join.downcast_ref::<HashJoinExec>()) {
@@ -72,7 +72,7 @@ fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
     replace_children_if_necessary(join, children)
 }
 
-/// Whether rows are divided anew somewhere below, which can be done once.
+/// Whether a repartition is somewhere below; it can run only once.
 fn is_divided(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| Ok(node.is::<RepartitionExec>()))
 }

@@ -1,4 +1,4 @@
-//! A stream that runs on a task of its own, begun when it is first polled.
+//! A stream that runs on a task of its own and starts at the first poll.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::expression::ReaderHandle;
 
 type Start = Box<dyn FnOnce() -> Result<SendableRecordBatchStream> + Send>;
 
-/// `start` is called when the result is first polled, because operators begin to work when their
-/// streams are made. Dropping the result stops the task.
+/// `start` is called at the first poll of the result, because operators start working when their streams are made. Dropping the result
+/// stops the task.
 pub fn on_a_task(
     schema: SchemaRef,
     start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
@@ -25,7 +25,7 @@ pub fn on_a_task(
     Box::pin(TaskStream { _reader: None, schema, state: TaskState::Waiting(Box::new(start)) })
 }
 
-/// As `on_a_task`, for a plan that stops when `reader` is dropped: the result is that reader.
+/// As `on_a_task`, for a plan that stops when `reader` is dropped: the result holds the reader.
 pub fn on_a_task_of(
     reader: ReaderHandle,
     schema: SchemaRef,
@@ -35,7 +35,7 @@ pub fn on_a_task_of(
 }
 
 struct TaskStream {
-    /// Only held: expressions stop when it is gone.
+    /// Only held: the expressions stop when it is dropped.
     _reader: Option<ReaderHandle>,
     schema: SchemaRef,
     state: TaskState,
@@ -47,8 +47,8 @@ enum TaskState {
     Ended,
 }
 
-/// The task makes a batch when it is asked for one: batches made ahead would lie in memory, and
-/// show zeros instead of rows where a segment's file is cut short meanwhile.
+/// The task makes a batch only on request. Batches made ahead would take memory, and would show zeros instead of rows if the file of a
+/// segment is truncated meanwhile.
 struct RunningTask {
     asking: mpsc::Sender<()>,
     is_asked: bool,
@@ -63,10 +63,10 @@ impl RunningTask {
         RunningTask { asking, is_asked: false, batches, task: SpawnedTask::spawn(run(start, asked, sender)) }
     }
 
-    /// None once the task has ended, as an error if by a panic.
+    /// `None` once the task has ended. A panic of the task is an error.
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         if !self.is_asked {
-            // Fails when the task has ended, which shows below.
+            // Fails if the task has ended, which is seen below.
             self.is_asked = self.asking.try_send(()).is_ok();
         }
         if let Some(batch) = ready!(self.batches.poll_recv(context)) {

@@ -1,12 +1,10 @@
-//! Windows that stop with the query.
+//! Window functions that stop with the query.
 //!
-//! A window whose frame reaches to the end of its partition holds all rows of it and computes the results of all in
-//! one step, row by row: seconds, in which nothing asks whether somebody still wants them. The functions themselves
-//! ask, for each row: that is to read one number.
+//! A window whose frame reaches to the end of its partition holds all its rows and computes all results in one step, row by row. That
+//! takes seconds without a check for cancellation. So the functions themselves check, once per row; a check reads one number.
 //!
-//! - Aggregates: [`CancellableWindows`] puts a [`CancellableAggregate`] in the place of each while the query is planned, because a
-//!   finished window expression tells nobody its FILTER and so cannot be made anew. What to watch it learns from
-//!   the finished plan.
+//! - Aggregates: [`CancellableWindows`] replaces each by a [`CancellableAggregate`] while the query is planned, because a finished window
+//! expression does not reveal its FILTER and so cannot be rebuilt. The finished plan tells it what to watch.
 //! - Functions such as `first_value` are wrapped in the finished plan.
 
 use std::any::Any;
@@ -41,7 +39,7 @@ use super::expression::CancelWatch;
 use super::paced::PacedExec;
 use crate::functions::{accumulates_as, described_by_inner, scalar_bytes, sliding_accumulator};
 
-/// Results of so many bytes are made without being counted.
+/// Results up to this size are made without a reservation.
 const UNCOUNTED_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -70,7 +68,7 @@ impl AnalyzerRule for CancellableWindows {
 fn cancellable_function(mut expr: Expr) -> Transformed<Expr> {
     let Expr::WindowFunction(window) = &mut expr else { return Transformed::no(expr) };
     let WindowFunctionDefinition::AggregateUDF(function) = &mut window.fun else { return Transformed::no(expr) };
-    // One of a plan that is used again, a view's, may be another query's.
+    // The function may come from a plan that is reused, such as a view's, and then belongs to another query.
     let inner = match function.inner().downcast_ref::<CancellableAggregate>() {
         Some(watched) => Arc::clone(&watched.inner),
         None => Arc::clone(function),
@@ -79,16 +77,16 @@ fn cancellable_function(mut expr: Expr) -> Transformed<Expr> {
     Transformed::yes(expr)
 }
 
-/// Whether the function is of a plan that was made ready before.
+/// Whether the function has already been made cancellable.
 pub fn is_watched(function: &AggregateUDF) -> bool {
     function.inner().downcast_ref::<CancellableAggregate>().is_some()
 }
 
-/// What a finished plan tells its aggregates.
+/// What the finished plan sets in its aggregates.
 #[derive(Debug, Clone)]
 struct WindowWatch {
     watch: CancelWatch,
-    /// Of a window that puts out results as its rows come; None where it makes those of all rows of a partition at once.
+    /// For a window that yields results as its rows come; `None` if it computes those of all rows of a partition at once.
     pieces: Option<Arc<AdaptiveBatch>>,
 }
 
@@ -151,7 +149,7 @@ struct CancellableAccumulator {
     results: Results,
 }
 
-/// Those of a partition, which are all made before one of them is put out.
+/// The results of a partition, which are all made before the first one is yielded.
 #[derive(Debug, Default)]
 struct Results {
     bytes: usize,
@@ -186,7 +184,7 @@ impl Accumulator for CancellableAccumulator {
     }
 }
 
-/// The window with functions that ask the watch.
+/// The window with functions that check the watch.
 pub fn window(node: &WindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut any = false;
     let exprs = node.window_expr().iter().map(|expr| {
@@ -207,7 +205,7 @@ pub fn window(node: &WindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dy
     Ok(Some(Arc::new(WindowAggExec::try_new(exprs, Arc::clone(node.input()), can_repartition)?)))
 }
 
-/// The same of a window that puts out results as its rows come: few at once where they are long.
+/// The same for a window that yields results as its rows come: few at once if they are large.
 pub fn bounded_window(node: &BoundedWindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let is_long = |expr: &&Arc<dyn WindowExpr>| expr.field().is_ok_and(|field| !field.data_type().is_primitive());
     let aggregates = node.window_expr().iter().filter(is_long).filter_map(aggregate_of);

@@ -1,6 +1,6 @@
 //! `+`, `-` and `*` of integers, and their negation, as functions that fail when the result does not fit.
 //!
-//! The rule in `rule.rs` puts them where the operators were; nobody can call them by name.
+//! The rule in `rule.rs` replaces the operators by them; no statement can call them by name.
 
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
@@ -37,7 +37,7 @@ pub fn checked_negation() -> &'static Arc<ScalarUDF> {
     &NEG
 }
 
-/// Whether a function is one of these; then it yields an integer.
+/// Whether a function is one of these; then its result is an integer.
 pub fn is_checked(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<Checked>().is_some()
 }
@@ -63,8 +63,8 @@ struct Checked {
 }
 
 impl Checked {
-    /// Into one text: DataFusion names a long chain anew for each of its types, and a text for each part of it would be as many as parts
-    /// times parts.
+    /// Writes into one text: DataFusion names a long chain again for each of its types, and one text for each part would take quadratic
+    /// time.
     fn write_name(&self, args: &[Expr], name: &mut String) -> Result<()> {
         let operator = match (self.operation, args) {
             (Operation::Add, [_, _]) => Operator::Plus,
@@ -86,7 +86,7 @@ impl Checked {
 
 fn write_argument(arg: &Expr, name: &mut String) -> Result<()> {
     match arg {
-        // The name of a cast is that of what it casts.
+        // A cast has the name of its operand.
         Expr::Cast(cast) => write_argument(&cast.expr, name),
         Expr::ScalarFunction(call) if let Some(checked) = call.func.inner().downcast_ref::<Checked>() => {
             checked.write_name(&call.args, name)
@@ -105,7 +105,7 @@ impl ScalarUDFImpl for Checked {
         }
     }
 
-    /// Columns keep the names they had.
+    /// Columns keep their names.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let mut name = String::new();
         self.write_name(args, &mut name)?;
@@ -152,7 +152,7 @@ impl ScalarUDFImpl for Checked {
         }
     }
 
-    /// As the operators: without wrapping, `a + 1` is in the order of `a`.
+    /// Like the operators: `a + 1` does not wrap, so it is ordered as `a` is.
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
         Ok(match (self.operation, inputs) {
             (Operation::Add, [left, right]) => left.sort_properties.add(&right.sort_properties),

@@ -1,5 +1,5 @@
-//! `current_user`, with parentheses or without: whom the session works for. It is not called `user` as well, as in PostgreSQL: a function
-//! comes before a column of its name, and many tables have one that is called so.
+//! `current_user`, with or without parentheses: the user of the session. PostgreSQL's alias `user` is missing, because a function wins
+//! over a column of the same name, and many tables have a column `user`.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, internal_err};
@@ -8,13 +8,13 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUD
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CurrentUser {
-    /// None where nobody has logged in.
+    /// `None` if nobody has logged in.
     user: Option<String>,
     signature: Signature,
     aliases: [String; 1],
 }
 
-/// That of a session: each has its own.
+/// The function of one session.
 pub fn current_user(user: Option<&str>) -> ScalarUDF {
     ScalarUDF::from(CurrentUser {
         user: user.map(str::to_string),
@@ -46,7 +46,7 @@ impl ScalarUDFImpl for CurrentUser {
         Ok(DataType::Utf8View)
     }
 
-    /// A literal from here on: another node, which has users of its own, is never asked.
+    /// Becomes a literal, so that another node, which has its own users, never evaluates it.
     fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
         match args.is_empty() {
             true => Ok(ExprSimplifyResult::Simplified(Expr::Literal(self.value(), None))),

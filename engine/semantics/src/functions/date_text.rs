@@ -1,4 +1,4 @@
-//! `to_date(text)` is the cast to DATE, which reads the same texts, and says of one that it does not read which it is.
+//! `to_date(text)` is the cast to DATE. It reads the same texts, and its error names the text.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;

@@ -1,6 +1,6 @@
-//! Aggregates and accumulators that differ from another one in a few methods.
+//! Aggregates and accumulators that override a few methods of another one.
 
-/// In an `impl AggregateUDFImpl`: all that describes the aggregate is that of `self.inner`.
+/// In an `impl AggregateUDFImpl`: delegates the description of the aggregate to `self.inner`.
 macro_rules! described_by_inner {
     () => {
         crate::functions::described_by_inner!(without groups);
@@ -9,7 +9,7 @@ macro_rules! described_by_inner {
             self.inner.groups_accumulator_supported(args)
         }
     };
-    // Without that groups have an accumulator for all.
+    // Without this, groups use one accumulator per group.
     (without groups) => {
         crate::functions::described_by_inner!(without groups, order);
 
@@ -17,7 +17,7 @@ macro_rules! described_by_inner {
             self.inner.order_sensitivity()
         }
     };
-    // And without what the order of its input is to it.
+    // Also leaves out how the aggregate uses the order of its input.
     (without groups, order) => {
         fn name(&self) -> &str {
             self.inner.name()
@@ -79,7 +79,7 @@ macro_rules! described_by_inner {
     };
 }
 
-/// In an `impl Accumulator`: these methods are those of the field.
+/// In an `impl Accumulator`: delegates these methods to the field.
 macro_rules! accumulates_as {
     (@update_batch $inner:tt) => {
         fn update_batch(&mut self, values: &[arrow::array::ArrayRef]) -> datafusion::common::Result<()> {

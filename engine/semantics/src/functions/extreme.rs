@@ -1,5 +1,5 @@
-//! `min` and `max` of floats, of intervals, and of lists, structs and maps. Of groups of floats DataFusion's take whatever follows a NaN,
-//! and know no infinity. They compare the months of intervals before their days, and take no notice of nested values with a NULL inside.
+//! `min` and `max` of floats, of intervals, and of lists, structs and maps. DataFusion's grouped versions replace a NaN by any value that
+//! follows it, and ignore infinities. They compare the months of intervals before their days, and skip nested values with a NULL inside.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +17,7 @@ use super::nested_order::group_extreme::GroupsBest;
 static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: max_udaf(), is_max: true })));
 static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: min_udaf(), is_max: false })));
 
-/// What takes the place of DataFusion's `min` or `max` where the argument is such a value.
+/// The replacement for DataFusion's `min` or `max` of such values.
 pub fn own_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
     let inner = function.inner();
     if inner.downcast_ref::<Max>().is_some() {
@@ -30,14 +30,14 @@ pub fn own_min() -> Arc<AggregateUDF> {
     Arc::clone(&MIN)
 }
 
-/// All but the accumulators is DataFusion's, and of floats all but that of groups.
+/// DataFusion's aggregate with other accumulators; for floats, only the grouped accumulator differs.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extreme {
     inner: Arc<AggregateUDF>,
     is_max: bool,
 }
 
-/// `$start` is what every value takes the place of.
+/// `$start` is the initial value, which every value replaces.
 macro_rules! groups {
     ($self:ident, $data_type:ident, $type:ty) => {{
         type Native = <$type as ArrowPrimitiveType>::Native;

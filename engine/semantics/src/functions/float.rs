@@ -1,9 +1,8 @@
 //! NaN is one value, and greater than every other number.
 //!
-//! Processors make NaNs with the sign bit set (0/0, inf - inf), and negation sets it; Arrow compares floats by their bits, so
-//! that such a NaN would be less than every number. [`one_nan`] stands around the operators, functions and casts that can
-//! make them, and [`float_result`] in the place of the aggregates. DataFusion's grouped `min` and `max` take whatever follows
-//! a NaN; [`own_extreme`] stands in for them.
+//! Processors make NaNs with the sign bit set (0/0, inf - inf), and negation sets it. Arrow compares floats by their bits, so such a NaN
+//! would be less than every number. [`one_nan`] wraps the operators, functions and casts that can make one, and [`float_result`] replaces
+//! the aggregates. DataFusion's grouped `min` and `max` replace a NaN by any value that follows it; [`own_extreme`] replaces them.
 //!
 //! [`float_result`]: super::float_results::float_result
 //! [`own_extreme`]: super::extreme::own_extreme
@@ -29,7 +28,7 @@ pub fn is_one_nan(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<OneNan>().is_some()
 }
 
-/// A condition of columns, some of which a function stands around that does nothing: other values have no NaN.
+/// The condition without `one_nan` around columns that are not floats, where the function does nothing.
 pub fn without_one_nan(condition: Expr, schema: &DFSchema) -> Result<Expr> {
     let bare = |part: Expr| match part {
         Expr::ScalarFunction(mut call) if is_one_nan(&call.func) && matches!(call.args.as_slice(), [Expr::Column(_)]) => {
@@ -43,7 +42,7 @@ pub fn without_one_nan(condition: Expr, schema: &DFSchema) -> Result<Expr> {
     condition.transform_up(bare).data()
 }
 
-/// The array with no NaN but the one without a sign.
+/// The array with the one NaN, which has no sign.
 pub fn with_one_nan(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float16 => Arc::new(unsigned::<Float16Type>(array.as_primitive(), |value| value.is_nan(), half_nan())),
@@ -78,14 +77,14 @@ struct OneNan {
     signature: Signature,
 }
 
-/// Its `output_ordering` is the default, none: the operand is sorted by the bits of its NaNs (`-a` of a sorted `a` has one
-/// where the least value should be), and what comes out of here is not.
+/// `output_ordering` stays the default, unordered: the operand is sorted by the bits of its NaNs (`-a` of a sorted `a` starts with one),
+/// and the result is not.
 impl ScalarUDFImpl for OneNan {
     fn name(&self) -> &str {
         "one_nan"
     }
 
-    /// Columns keep the names they had.
+    /// Columns keep their names.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
             [arg] => Ok(arg.schema_name().to_string()),

@@ -1,4 +1,4 @@
-//! Aggregates whose results are computed, `sum(x)` over both infinities is one, with the one NaN for a result.
+//! Aggregates that compute their results return the one NaN; `sum(x)` over both infinities is an example.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Emit
 use super::float::{scalar_with_one_nan, with_one_nan};
 use super::{accumulates_as, accumulates_groups_as, described_by_inner};
 
-/// None of them has use for the order of its rows, which [`FloatResult`] could not be told.
+/// None of them depends on the order of its rows; [`FloatResult`] could not pass that on.
 const COMPUTED: [&str; 18] = [
     "sum",
     "avg",
@@ -36,12 +36,12 @@ pub fn computes(function: &AggregateUDF) -> bool {
     COMPUTED.contains(&function.name()) && function.inner().downcast_ref::<FloatResult>().is_none()
 }
 
-/// What takes the place of an aggregate whose results are floats.
+/// The replacement for an aggregate with float results.
 pub fn float_result(function: &Arc<AggregateUDF>) -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(FloatResult { inner: Arc::clone(function) }))
 }
 
-/// All but the last step is the aggregate's own.
+/// The aggregate itself, with another last step.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FloatResult {
     inner: Arc<AggregateUDF>,

@@ -1,8 +1,7 @@
-//! `x IN (1, CASE WHEN n > 3 THEN 4 ELSE 5 END)`, where an element is computed of a row.
+//! `x IN (1, CASE WHEN n > 3 THEN 4 ELSE 5 END)`, where an element depends on the row.
 //!
-//! DataFusion evaluates the elements of no rows, and takes one that gives a value then, and not a column, for a constant
-//! (in_list.rs of datafusion-physical-expr). A CASE whose branches are constants gives the one of ELSE. So
-//! such elements are compared one by one.
+//! DataFusion evaluates the elements on an empty batch, and takes an element that yields a scalar then for a constant (in_list.rs of
+//! datafusion-physical-expr). A CASE whose branches are constants yields its ELSE. So such elements are compared one by one.
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::expr::InList;

@@ -27,6 +27,7 @@ pub mod scalar;
 pub mod sliding;
 pub mod sum;
 pub mod sum_state;
+pub mod untyped_nulls;
 pub mod version;
 pub mod whole_results;
 

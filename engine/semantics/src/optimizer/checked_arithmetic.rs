@@ -154,7 +154,7 @@ fn calculates(expr: &Expr, schema: &DFSchema) -> bool {
     };
     match source.as_ref() {
         Expr::Literal(value, _) => value.try_as_str().flatten().is_some_and(|text| text.to_ascii_lowercase().contains("nan")),
-        source => source.get_type(schema).is_ok_and(|data_type| !data_type.is_numeric()),
+        source => source.get_type(schema).is_ok_and(|data_type| data_type.is_string()),
     }
 }
 

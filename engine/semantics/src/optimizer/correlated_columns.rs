@@ -3,6 +3,8 @@
 //! DataFusion moves such a comparison out of the subquery, and calls its columns by the subquery's alias: of two of one name it takes the
 //! first. `EXISTS (SELECT * FROM x JOIN y ON x.id = y.id WHERE y.b = o.k)` compared `x.b` (decorrelate.rs, and `build_join` of
 //! decorrelate_predicate_subquery.rs and scalar_subquery_to_join.rs). So the condition is about a copy of the column, with a name of its own.
+//!
+//! Below an aggregate it moves no other than `x = o.k` of a column `x`, by which it groups. So `abs(x) = o.k` is about a column, too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::logical_plan::{Filter, Projection};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 use super::correlated_checks::is_correlated;
 
@@ -21,7 +23,7 @@ pub fn correlated_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
         LogicalPlan::Subquery(subquery) if is_correlated(&subquery) => {
             let mut columns: HashSet<Column> = subquery.subquery.schema().columns().into_iter().collect();
             add_compared(&subquery.subquery, &mut columns);
-            let plan = with_copies(subquery.subquery.as_ref().clone(), &columns, &mut copies)?;
+            let plan = with_copies(subquery.subquery.as_ref().clone(), &columns, false, &mut copies)?;
             Ok(plan.update_data(|plan| LogicalPlan::Subquery(subquery.with_plan(Arc::new(plan)))))
         }
         part => Ok(Transformed::no(part)),
@@ -49,33 +51,37 @@ fn add_compared(plan: &LogicalPlan, columns: &mut HashSet<Column>) {
     }
 }
 
-fn with_copies(plan: LogicalPlan, columns: &HashSet<Column>, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
+fn with_copies(plan: LogicalPlan, columns: &HashSet<Column>, is_grouped: bool, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
     if !lets_conditions_out(&plan) {
         return Ok(Transformed::no(plan));
     }
-    plan.map_children(|input| with_copies(input, columns, copies))?.transform_parent(|plan| match plan {
-        LogicalPlan::Filter(filter) => filter_of_copies(filter, columns, copies),
+    let is_grouped = is_grouped || matches!(plan, LogicalPlan::Aggregate(_));
+    plan.map_children(|input| with_copies(input, columns, is_grouped, copies))?.transform_parent(|plan| match plan {
+        LogicalPlan::Filter(filter) => filter_of_copies(filter, columns, is_grouped, copies),
         plan => Ok(Transformed::no(plan)),
     })
 }
 
-fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
+fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, is_grouped: bool, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let is_ambiguous = |column: &Column| columns.iter().any(|other| other.name == column.name && other.relation != column.relation);
-    let mut copied: Vec<(Column, Column)> = Vec::new();
+    let mut copied: Vec<(Expr, Column)> = Vec::new();
+    let mut copy_of = |expr: Expr| {
+        if let Some((_, copy)) = copied.iter().find(|(original, _)| *original == expr) {
+            return Expr::Column(copy.clone());
+        }
+        *copies += 1;
+        let name = if let Expr::Column(column) = &expr { column.name.as_str() } else { "" };
+        let copy = Column::new_unqualified(format!("__compared_{copies}_{name}"));
+        copied.push((expr, copy.clone()));
+        Expr::Column(copy)
+    };
     let terms = split_conjunction_owned(filter.predicate.clone()).into_iter().map(|term| {
         if !term.contains_outer() {
             return Ok(term);
         }
+        let term = if is_grouped { of_column(term, &mut copy_of) } else { term };
         let about_copies = term.transform_up(|part| match part {
-            Expr::Column(column) if is_ambiguous(&column) => {
-                if let Some((_, copy)) = copied.iter().find(|(original, _)| *original == column) {
-                    return Ok(Transformed::yes(Expr::Column(copy.clone())));
-                }
-                *copies += 1;
-                let copy = Column::new_unqualified(format!("__compared_{copies}_{}", column.name));
-                copied.push((column, copy.clone()));
-                Ok(Transformed::yes(Expr::Column(copy)))
-            }
+            Expr::Column(column) if is_ambiguous(&column) => Ok(Transformed::yes(copy_of(Expr::Column(column)))),
             part => Ok(Transformed::no(part)),
         });
         about_copies.data()
@@ -85,8 +91,28 @@ fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, copies: &mut usiz
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     };
     let columns: Vec<Expr> = filter.input.schema().columns().into_iter().map(Expr::Column).collect();
-    let copied = copied.into_iter().map(|(column, copy)| Expr::Column(column).alias(copy.name));
+    let copied = copied.into_iter().map(|(expr, copy)| expr.alias(copy.name));
     let input = Projection::try_new(columns.iter().cloned().chain(copied).collect(), filter.input)?;
     let filtered = Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?;
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Filter(filtered)))?)))
+}
+
+/// `x = o.k` for `f(x) = o.k`, of an `f(x)` that is computed below.
+fn of_column(term: Expr, copy_of: &mut impl FnMut(Expr) -> Expr) -> Expr {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = term else { return term };
+    let (left, right) = match (is_computed(&left), is_computed(&right)) {
+        (true, false) if !right.any_column_refs() => (copy_of(*left), *right),
+        (false, true) if !left.any_column_refs() => (*left, copy_of(*right)),
+        _ => (*left, *right),
+    };
+    left.eq(right)
+}
+
+/// Of columns of the subquery alone.
+fn is_computed(side: &Expr) -> bool {
+    let is_column = match side {
+        Expr::Cast(cast) => matches!(cast.expr.as_ref(), Expr::Column(_)),
+        side => matches!(side, Expr::Column(_)),
+    };
+    side.any_column_refs() && !side.contains_outer() && !is_column
 }

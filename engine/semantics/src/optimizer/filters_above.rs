@@ -1,12 +1,13 @@
 //! Conditions that stay above an operator, since below it they would be said of other rows.
 //!
 //! DataFusion hands a condition down to where all its columns are, and one without columns (of a scalar subquery, a parameter, random())
-//! through everything. Two kinds stay where they are here:
+//! through everything. Three kinds stay where they are here:
 //!
 //! - below an aggregate that makes a row of nothing, a grand total or `()` among grouping sets, a condition without columns takes the
 //!   rows and not that row;
 //! - a condition that is another one for each row (of random()) is asked once for each row that it was said of: not of the duplicates
-//!   below DISTINCT, of the rows of a window, of one side of a join.
+//!   below DISTINCT, of the rows of a window, of one side of a join;
+//! - a condition about the row outside of a subquery stays above a name: DataFusion takes columns below it for columns of that name.
 
 use std::sync::Arc;
 
@@ -77,6 +78,7 @@ fn stays_above(term: &Expr, input: &LogicalPlan) -> bool {
         LogicalPlan::Join(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(_) | LogicalPlan::Unnest(_) | LogicalPlan::Extension(_) => {
             term.is_volatile()
         }
+        LogicalPlan::SubqueryAlias(_) => term.contains_outer(),
         _ => false,
     }
 }

@@ -27,6 +27,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 
+use common::memory::StatementMemory;
+
 const TYPE_COERCION: &str = "type_coercion";
 
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub struct FloatDecimals;
 
 impl AnalyzerRule for FloatDecimals {
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.rewrite(&mut Coercion::default())?.data;
+        let plan = plan.rewrite(&mut Coercion { memory: StatementMemory::of(options).cloned(), ..Coercion::default() })?.data;
         // All that is left to do for DataFusion's rule.
         if options.optimizer.expand_views_at_output { TypeCoercion::new().analyze(plan, options) } else { Ok(plan) }
     }
@@ -65,6 +67,7 @@ pub struct Coercion {
     outside: Vec<usize>,
     /// How far below an INSERT the node is, with nothing but the INSERT's projection between.
     below_insert: Option<usize>,
+    memory: Option<StatementMemory>,
 }
 
 impl TreeNodeRewriter for Coercion {

@@ -72,6 +72,8 @@ impl MaintenanceThread {
     }
 
     pub fn run(mut self) {
+        // As the queries of a server do: it must not come before them.
+        pmem_store::lower_thread_priority();
         let delay = Duration::from_millis(self.options.delay_ms);
         let mut wait = self.backlog_in();
         // A pause first: commits come in bursts, and a process may have been started for one of them.

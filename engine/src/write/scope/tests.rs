@@ -1,6 +1,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use parking_lot::Mutex;
 use pmem_store::CommitCheck;
 use tokio::runtime::Builder;
@@ -8,6 +9,7 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
+use crate::queries::StopReason;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -86,6 +88,22 @@ fn a_failure_dooms_the_transaction_that_it_is_of_and_no_other() {
     assert!(!slot.has_failed());
     slot.fail(slot.open_id());
     assert!(slot.has_failed() && slot.commit().is_err());
+}
+
+#[test]
+fn a_batch_that_is_appended_takes_nothing_from_the_statement_beside_it() {
+    let engine = Engine::open_temporary(EngineOptions::default()).unwrap();
+    let session = engine.session().unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { session.execute("CREATE TABLE t (i bigint PRIMARY KEY)").await.unwrap().collect().await.unwrap() });
+    let commit_guard = Arc::<CommitGuard>::default();
+    let catalog = session.catalog.for_statement(Some(&commit_guard)).unwrap();
+    let version = catalog.snapshot().version();
+    let rows = RecordBatch::try_from_iter([("i", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
+    assert_eq!(runtime.block_on(session.append("t", &rows)).unwrap(), 1);
+    assert_eq!(catalog.snapshot().version(), version);
+    commit_guard.stop(StopReason::Killed);
+    assert!(matches!(catalog.write_scope().begin_commit(), Err(EngineError::Killed)));
 }
 
 /// A check that works once.

@@ -26,7 +26,7 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 
 /// Accepts connections for ever.
 pub async fn accept(listener: TcpListener, monitor: Arc<Monitor>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -36,13 +36,13 @@ pub async fn accept(listener: TcpListener, monitor: Arc<Monitor>) {
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             tracing::warn!(%peer, "a connection for HTTP is refused: there are {CONNECTIONS_MAX} at once already");
             continue;
         };
         let monitor = Arc::clone(&monitor);
         tokio::spawn(async move {
-            let _place = place;
+            let _permit = permit;
             handle_connection(stream, monitor).await;
         });
     }

@@ -38,8 +38,8 @@ pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTyp
     let mut tables = listed(session)?;
     let (schemas, names) =
         (Pattern::new(command.db_schema_filter_pattern.as_deref()), Pattern::new(command.table_name_filter_pattern.as_deref()));
-    let asked: HashSet<&str> = command.table_types.iter().map(String::as_str).collect();
-    let has_type = |table: &Listed| asked.is_empty() || asked.contains(table.table_type);
+    let wanted_types: HashSet<&str> = command.table_types.iter().map(String::as_str).collect();
+    let has_type = |table: &Listed| wanted_types.is_empty() || wanted_types.contains(table.table_type);
     tables.retain(|table| {
         is_in_catalog(command.catalog.as_deref()) && schemas.fits(&table.schema) && names.fits(&table.name) && has_type(table)
     });

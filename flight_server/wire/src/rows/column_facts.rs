@@ -27,7 +27,7 @@ pub fn annotated(schema: &Schema, origin: Option<&Origin>) -> Schema {
 
 fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, String> {
     let flag = |is_set: bool| if is_set { "1" } else { "0" }.to_string();
-    let mut told = HashMap::from([
+    let mut facts = HashMap::from([
         ("TYPE_NAME", type_name(field)),
         ("IS_AUTO_INCREMENT", flag(false)),
         ("IS_CASE_SENSITIVE", flag(is_text(field.data_type()))),
@@ -35,16 +35,16 @@ fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, St
         ("IS_SEARCHABLE", flag(true)),
     ]);
     if let Some(origin) = origin {
-        told.insert("CATALOG_NAME", origin.catalog.clone());
+        facts.insert("CATALOG_NAME", origin.catalog.clone());
         // The second key is the one of FlightSql.proto; the Java and C++ clients read the first.
-        told.insert("SCHEMA_NAME", origin.schema.clone());
-        told.insert("DB_SCHEMA_NAME", origin.schema.clone());
-        told.insert("TABLE_NAME", origin.table.clone());
+        facts.insert("SCHEMA_NAME", origin.schema.clone());
+        facts.insert("DB_SCHEMA_NAME", origin.schema.clone());
+        facts.insert("TABLE_NAME", origin.table.clone());
     }
     let size = size(field.data_type());
-    told.extend(size.precision.map(|precision| ("PRECISION", precision.to_string())));
-    told.extend(size.scale.map(|scale| ("SCALE", scale.to_string())));
-    told
+    facts.extend(size.precision.map(|precision| ("PRECISION", precision.to_string())));
+    facts.extend(size.scale.map(|scale| ("SCALE", scale.to_string())));
+    facts
 }
 
 /// The name as in the list of types, without precision and scale.
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn precision_and_scale_are_separate_from_the_name_of_a_type() {
         let shown = annotated(&Schema::new(vec![Field::new("a", DataType::Decimal128(12, 2), true)]), None);
-        let told = ["TYPE_NAME", "PRECISION", "SCALE"].map(|key| shown.field(0).metadata()[&format!("ARROW:FLIGHT:SQL:{key}")].clone());
-        assert_eq!(told, ["DECIMAL", "12", "2"]);
+        let facts = ["TYPE_NAME", "PRECISION", "SCALE"].map(|key| shown.field(0).metadata()[&format!("ARROW:FLIGHT:SQL:{key}")].clone());
+        assert_eq!(facts, ["DECIMAL", "12", "2"]);
         let instant = |unit| type_name(&Field::new("a", DataType::Timestamp(unit, Some("+00:00".into())), true));
         assert_eq!(instant(TimeUnit::Microsecond), "TIMESTAMP WITH TIME ZONE");
         assert_eq!(instant(TimeUnit::Nanosecond), "TIMESTAMP WITH TIME ZONE");

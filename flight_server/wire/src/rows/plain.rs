@@ -84,8 +84,8 @@ fn plain_type(kind: &DataType, for_jdbc: bool) -> DataType {
     }
 }
 
-/// Converts columns of views whose values are contiguous to plain ones, if the client wants those. Then their sizes are known, and they are split
-/// without visiting each value again.
+/// Converts columns of views with contiguous values to plain ones, if the client wants those. Then their sizes are known, and they
+/// are split without visiting each value again.
 pub fn without_views(batch: RecordBatch, wire: &SchemaRef) -> RecordBatch {
     let mut columns = batch.columns().to_vec();
     let mut is_other = false;

@@ -12,8 +12,8 @@ use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{ByteArrayType, ByteViewType};
 use arrow::error::ArrowError;
 
-/// A view is a length of 4 bytes, followed by an inlined value of at most this many bytes; or, for a longer value, by its first 4 bytes, the number
-/// of its buffer and its offset in it.
+/// A view is a length of 4 bytes, followed by an inlined value of at most this many bytes; or, for a longer value, by its first
+/// 4 bytes, the number of its buffer and its offset in it.
 const INLINE_BYTES_MAX: usize = 12;
 /// The number of views between two checks whether they are in order.
 const ROWS_AT_ONCE: usize = 512;
@@ -77,8 +77,8 @@ where
     Arc::new(plain)
 }
 
-/// The same views, with buffers that contain only bytes that a view refers to: other bytes may belong to rows that a filter has dropped, and
-/// that the reader of the result must not see.
+/// The same views, with buffers that contain only bytes that a view refers to: other bytes may belong to rows that a filter has
+/// dropped, and that the reader of the result must not see.
 pub fn compact<V: ByteViewType>(array: &GenericByteViewArray<V>) -> ArrayRef {
     let held: usize = array.data_buffers().iter().map(Buffer::len).sum();
     let shows_all = shown_in_order(&shown(array)) == Some(held);

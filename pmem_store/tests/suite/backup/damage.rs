@@ -85,7 +85,7 @@ fn a_head_of_a_later_format_asks_for_a_newer_version() {
 }
 
 #[test]
-fn files_that_nobody_names_do_no_harm_and_go_with_the_next_backup() {
+fn unnamed_files_do_no_harm_and_go_with_the_next_backup() {
     let place = sample();
     let backup = place.path("backup");
     let (before, wanted) = (files_below(&backup).len(), values(&place.store));

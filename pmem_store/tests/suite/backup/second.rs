@@ -73,7 +73,7 @@ fn a_backup_by_copies_shares_no_file_with_the_store() {
 
 /// A snapshot of a file system, or of a machine, brings back a store that assigns ids a second time.
 #[test]
-fn a_segment_that_got_the_id_of_another_one_is_not_taken_for_it() {
+fn two_segments_with_one_id_are_not_confused() {
     let Place { dir, store } = Place::new();
     drop(store);
     let set_back = copy_of(&dir.path().join("store"));

@@ -65,7 +65,7 @@ fn rows_of_many_commits_are_one_record_and_each_is_read_at_its_version() {
 }
 
 #[test]
-fn a_row_that_waits_is_seen_by_who_asks_and_is_then_a_record() {
+fn a_staged_row_becomes_a_record_when_it_is_read() {
     let (_fixture, log) = log_of_ints();
     for value in 0..10 {
         assert_eq!(log.stage(&ints(value..value + 1), value as u64 + 1).unwrap(), Some(true), "nobody waits before it");
@@ -82,7 +82,7 @@ fn a_row_that_waits_is_seen_by_who_asks_and_is_then_a_record() {
 }
 
 #[test]
-fn what_is_appended_comes_after_what_waits() {
+fn appended_rows_come_after_staged_ones() {
     let (fixture, log) = log_of_ints();
     for round in 0..20 {
         let (first, version) = (round * 10, round as u64 * 10);
@@ -109,7 +109,7 @@ fn after_a_flush_staged_rows_are_in_the_file() {
 }
 
 #[test]
-fn rows_that_nobody_asks_for_are_written_when_they_are_many() {
+fn many_staged_rows_are_written_even_if_nobody_reads_them() {
     let fixture = Fixture::new(row(0).schema());
     let log = fixture.create(16 << 20, RegionKind::Auto);
     let text = |number: i64| {
@@ -148,7 +148,7 @@ fn every_type_that_can_be_staged_reads_back_equal() {
 }
 
 #[test]
-fn room_that_was_found_for_rows_that_wait_is_enough_in_any_log() {
+fn the_room_reserved_for_staged_rows_is_enough_in_any_log() {
     let mut random = Random(11);
     for round in 0..60 {
         let columns: Vec<_> = (0..1 + random.below(30)).map(|_| flat_columns().swap_remove(random.below(flat_columns().len()))).collect();
@@ -196,7 +196,7 @@ fn a_value_that_must_not_be_null_or_has_another_type_is_not_staged() {
 }
 
 #[test]
-fn rows_that_could_not_be_written_stop_all_writing_and_are_missed() {
+fn staged_rows_that_cannot_be_written_stop_all_writing() {
     let fixture = Fixture::new(ints(0..1).schema());
     let log = fixture.create(1 << 20, RegionKind::SimulatedDax);
     commit(&log, &ints(0..3));
@@ -228,7 +228,7 @@ fn the_bytes_beneath_a_null_are_not_kept() {
 }
 
 #[test]
-fn a_failed_flush_leaves_older_versions_readable_beside_rows_that_wait() {
+fn a_failed_flush_leaves_older_versions_readable_beside_staged_rows() {
     let fixture = Fixture::new(ints(0..1).schema());
     let log = fixture.create(1 << 20, RegionKind::Simulated);
     commit(&log, &ints(0..3));

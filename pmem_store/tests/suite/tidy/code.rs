@@ -44,7 +44,7 @@ fn comment_end(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// For the quote at `quote`: None for an ordinary string, else the number of `#` of a raw one.
+/// For the quote at `quote`: `None` for an ordinary string, else the number of `#` of a raw one.
 fn raw_hashes(chars: &[char], quote: usize) -> Option<usize> {
     let hashes = chars[..quote].iter().rev().take_while(|char| **char == '#').count();
     let is_raw = chars[..quote - hashes].last() == Some(&'r');

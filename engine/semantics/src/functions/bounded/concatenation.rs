@@ -1,5 +1,5 @@
-//! `||` of texts as a function, so that it counts what it makes. Where a query names its result twice and puts both together,
-//! level by level, each level is twice as long as the one before.
+//! `||` of texts as a function, so that its memory is counted. If a query uses a result twice and concatenates both, level by level, each
+//! level is twice as long as the one before.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ static OF_TYPES: LazyLock<[(DataType, Arc<ScalarUDF>); 3]> = LazyLock::new(|| {
     })
 });
 
-/// The call in the place of the operator, if that is of texts of one type.
+/// The call that replaces the operator, if it concatenates texts of one type.
 pub fn concatenated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) = expr else { return None };
     let (left_type, right_type) = (type_of(left, schema)?, type_of(right, schema)?);
@@ -30,7 +30,7 @@ pub fn concatenated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![left.as_ref().clone(), right.as_ref().clone()])))
 }
 
-/// The type of each term of a long chain is not found anew from all terms before it.
+/// Avoids finding the type of each term of a long chain again from all terms before it.
 fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     if let Expr::ScalarFunction(call) = expr
         && let Some(known) = inner_of(&call.func).and_then(|inner| inner.inner().downcast_ref::<Concatenation>())
@@ -51,7 +51,7 @@ impl ScalarUDFImpl for Concatenation {
         "text_concatenation"
     }
 
-    /// Columns keep the names they had.
+    /// Columns keep their names.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
             [left, right] => Ok(format!("{} {} {}", left.schema_name(), Operator::StringConcat, right.schema_name())),

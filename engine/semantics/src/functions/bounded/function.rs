@@ -1,4 +1,4 @@
-//! A function that counts what a call will make before it is called.
+//! A function that reserves the memory of its result before the call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -20,19 +20,19 @@ use super::growth::Growth;
 use common::memory::{EvaluationGuard, StatementMemory, reserve};
 use common::report::Bytes;
 
-/// As PostgreSQL's: the largest value that can be sent to every client.
+/// PostgreSQL's limit: the largest value that can be sent to every client.
 const VALUE_BYTES_MAX: usize = 1 << 30;
-/// What texts and lists of a batch can have together.
+/// The largest total of the texts and lists of a batch.
 const BATCH_BYTES_MAX: usize = i32::MAX as usize;
-/// The same of a call in an expression that is evaluated in slices: nothing ends a call that has begun.
+/// The same for a call in an expression that is evaluated in slices: a call cannot be interrupted.
 const SLICE_BYTES_MAX: usize = 16 << 20;
-/// What is made where no statement runs that could count it.
+/// The limit if no statement is running that could count the memory.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 20;
 
-/// DataFusion looks at what these are; they make nothing that is larger than their arguments.
+/// DataFusion recognizes these by their type. Their results are no larger than their arguments.
 const KNOWN_BY_TYPE: [&str; 8] = ["get_field", "named_struct", "struct", "row", "power", "pow", "log", "file_row_index"];
 
-/// Of each of DataFusion's by its name, itself and what counts first.
+/// By name: DataFusion's function, and the one that reserves first.
 static BOUNDED: LazyLock<HashMap<String, (Arc<ScalarUDF>, Arc<ScalarUDF>)>> = LazyLock::new(|| {
     let functions = datafusion::functions::all_default_functions().into_iter();
     let functions = functions.chain(datafusion::functions_nested::all_default_nested_functions());
@@ -44,29 +44,29 @@ static BOUNDED: LazyLock<HashMap<String, (Arc<ScalarUDF>, Arc<ScalarUDF>)>> = La
     pairs.collect()
 });
 
-/// For sessions, which know them by their names.
+/// For sessions, which register them by name.
 pub fn bounded_functions() -> impl Iterator<Item = ScalarUDF> {
     BOUNDED.values().map(|(_, bounded)| bounded.as_ref().clone())
 }
 
-/// The function that counts first; None if it is one already, one of ours, or one that is not counted.
+/// The function that reserves first; `None` if it is one already, one of ours, or one that is not counted.
 fn bounded(function: &ScalarUDF) -> Option<Arc<ScalarUDF>> {
     let (inner, bounded) = BOUNDED.get(function.name())?;
     Arc::ptr_eq(inner.inner(), function.inner()).then(|| Arc::clone(bounded))
 }
 
-/// The function, counting.
+/// The function with the reservation in front.
 pub fn counting(inner: Arc<ScalarUDF>, growth: Growth) -> Bounded {
     Bounded { inner, growth }
 }
 
-/// One of ours in the place of one of DataFusion's, counting as that does.
+/// Wraps a function of ours that replaces one of DataFusion's, with the same growth.
 pub fn counted(function: ScalarUDF) -> ScalarUDF {
     let growth = Growth::of(function.name());
     ScalarUDF::from(counting(Arc::new(function), growth))
 }
 
-/// What counts here; None if the function is no such one.
+/// The wrapped function; `None` if the function is not a wrapper.
 pub fn inner_of(function: &ScalarUDF) -> Option<&Arc<ScalarUDF>> {
     function.inner().downcast_ref::<Bounded>().map(|bounded| &bounded.inner)
 }
@@ -75,7 +75,7 @@ pub fn is_bounded(function: &ScalarUDF) -> bool {
     inner_of(function).is_some()
 }
 
-/// The call of the function that counts first.
+/// The call with the function that reserves first.
 pub fn with_bounded(expr: Expr) -> Transformed<Expr> {
     let Expr::ScalarFunction(mut call) = expr else { return Transformed::no(expr) };
     let bounded = bounded(&call.func);
@@ -101,12 +101,12 @@ impl Bounded {
         let evaluating = EvaluationGuard::begin();
         let max = if evaluating.is_none() { SLICE_BYTES_MAX } else { BATCH_BYTES_MAX };
         if rows > 1 && bytes > max {
-            // Whoever evaluates so many rows at once may try fewer.
+            // The caller may retry with fewer rows.
             let text = format!("{}() makes up to {} of {rows} rows at once", self.name(), Bytes(bytes as u64));
             return Err(DataFusionError::ResourcesExhausted(text));
         }
         match memory {
-            // Of a constant an array is made, of which the value is copied.
+            // A constant is made as an array first, and its value is copied out of that.
             Some(memory) => reserve(memory.pool(), || format!("{}()", self.name()), if is_constant { 2 * bytes } else { bytes })?,
             None if bytes > UNCOUNTED_BYTES_MAX => {
                 let [bytes, max] = [bytes, UNCOUNTED_BYTES_MAX].map(|bytes| Bytes(bytes as u64));

@@ -1,33 +1,33 @@
-//! How much a call makes of its arguments.
+//! How large the result of a call can be.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
 
 use super::payload::Argument;
 
-/// Beside the values themselves a row takes a view or an offset.
+/// A row takes a view or an offset in addition to its value.
 const ROW_BYTES: usize = 16;
-/// The longest text of one directive of a pattern, such as the name of a month.
+/// The longest output of one directive of a format, such as the name of a month.
 const DIRECTIVE_BYTES: usize = 32;
-/// The longest text of a number in a list: 1e308 is written in full.
+/// The longest text of a number in a list: 1e308 is written with all digits.
 const NUMBER_BYTES: usize = 330;
-/// Some letters become three of the other case.
+/// Some letters become three letters in the other case.
 const CASES: usize = 3;
-/// Of a text of one letter in a list.
+/// The bytes of a text of one letter in a list.
 const LETTER_BYTES: usize = 16;
-/// Steps of a function that compares each letter with each other one that take as long as making one byte, about.
+/// For a function that compares all pairs of letters: how many steps take about as long as making one byte.
 const STEPS_PER_BYTE: usize = 1_000;
 
-/// What decides the size of a result.
+/// What determines the size of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Growth {
     /// No more than all arguments together.
     Sum,
-    /// The texts, in other letters.
+    /// The texts in another case.
     Case,
-    /// The texts with the first one between them.
+    /// The other texts, with the first one between them.
     Joined,
-    /// The first argument as often as the second says.
+    /// The first argument, repeated as often as the second says.
     Repeated,
     /// The same, as a list.
     RepeatedInList,
@@ -37,19 +37,19 @@ pub enum Growth {
     Series,
     /// As many elements as the second argument says.
     Resized,
-    /// The third argument where the second was, in a text or list.
+    /// A text or list in which the third argument replaces the second.
     Replaced,
-    /// The same, where what is put in may name what was found.
+    /// The same, and the replacement may refer to the match.
     Matched,
-    /// What a pattern found, as a list.
+    /// The matches of a pattern, as a list.
     Found,
-    /// A list as a text with the second argument between the elements.
+    /// A list as a text, with the second argument between the elements.
     Written,
-    /// A text as a list, which may be one of its letters.
+    /// A text as a list, possibly of single letters.
     Split,
-    /// The second argument's directives as texts.
+    /// The text that a format in the second argument yields.
     Formatted,
-    /// A number that takes steps for each pair of letters.
+    /// A number whose computation takes steps for each pair of letters.
     Compared,
 }
 
@@ -74,7 +74,7 @@ impl Growth {
         }
     }
 
-    /// The bytes of the result of a call of so many rows, at most.
+    /// An upper bound for the bytes of the results of so many rows.
     pub fn bytes(self, args: &[ColumnarValue], rows: usize) -> usize {
         let args: Vec<Argument<'_>> = args.iter().map(Argument).collect();
         let each = |bytes: fn(&[Argument<'_>], usize) -> usize| {
@@ -111,7 +111,7 @@ fn bytes_of(args: &[Argument<'_>], arg: usize, row: usize) -> usize {
     args.get(arg).map_or(0, |arg| arg.bytes_at(row))
 }
 
-/// A negative number is none.
+/// A negative number counts as 0.
 fn count_of(args: &[Argument<'_>], arg: usize, row: usize) -> usize {
     let number = args.get(arg).and_then(|arg| arg.number_at(row)).unwrap_or_default();
     usize::try_from(number.max(0)).unwrap_or(usize::MAX)
@@ -121,7 +121,7 @@ fn repeated(args: &[Argument<'_>], row: usize) -> usize {
     bytes_of(args, 0, row).saturating_mul(count_of(args, 1, row))
 }
 
-/// Beside its own bytes each text or list in a list takes a view or an offset.
+/// Each text or list in a list takes a view or an offset in addition to its bytes.
 fn repeated_in_list(args: &[Argument<'_>], row: usize) -> usize {
     let is_number = args.first().is_some_and(|arg| arg.0.data_type().is_primitive());
     let beside = if is_number { 0 } else { ROW_BYTES };
@@ -129,7 +129,7 @@ fn repeated_in_list(args: &[Argument<'_>], row: usize) -> usize {
 }
 
 fn padded(args: &[Argument<'_>], row: usize) -> usize {
-    // A letter has up to four bytes; one that is put in has as many as the fill has.
+    // A letter has up to four bytes; a padding letter has as many as those of the fill.
     let letter = args.get(2).map_or(1, |fill| fill.bytes_at(row).clamp(1, 4));
     bytes_of(args, 0, row).saturating_add(count_of(args, 1, row).saturating_mul(letter))
 }
@@ -151,7 +151,7 @@ fn series(args: &[Argument<'_>], row: usize) -> usize {
     elements.unwrap_or(usize::MAX).saturating_mul(8)
 }
 
-/// How many times there are from one to another, by intervals of whole months, days and parts of days.
+/// How many steps lie between two times; steps have months, days and parts of days.
 fn times(args: &[Argument<'_>], row: usize) -> Option<usize> {
     const DAY_NS: i128 = 86_400_000_000_000;
     let [start, stop, step] = [args.first()?, args.get(1)?, args.get(2)?].map(|arg| arg.value_at(row));
@@ -194,14 +194,14 @@ fn replaced(args: &[Argument<'_>], row: usize) -> usize {
 fn matched(args: &[Argument<'_>], row: usize) -> usize {
     let (text, to) = (bytes_of(args, 0, row), bytes_of(args, 2, row));
     let is_global = args.get(3).is_some_and(|flags| text_at(flags, row, |flags| flags.contains('g')));
-    // What is put in may name what was found as often as it has room for `\1`; all that is found together is the text.
+    // A replacement can refer to the match as often as it has room for `\1`; all matches together are at most the whole text.
     let (places, named) = (if is_global { text + 1 } else { 1 }, (to / 2).saturating_mul(text));
     let is_named = args.get(2).is_some_and(|to| text_at(to, row, |to| to.contains(['\\', '$'])));
     let named = if is_named { named } else { 0 };
     text.saturating_add(places.saturating_mul(to)).saturating_add(named)
 }
 
-/// Whether the text there is one of which that is so.
+/// Whether the text at `row` satisfies `is_so`.
 fn text_at(arg: &Argument<'_>, row: usize, is_so: impl Fn(&str) -> bool) -> bool {
     arg.value_at(row).is_some_and(|value| value.try_as_str().flatten().is_some_and(is_so))
 }

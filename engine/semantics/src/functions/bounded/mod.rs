@@ -1,9 +1,10 @@
-//! Functions of DataFusion that count what they are about to make: `repeat('x', 2000000000)` asks before it takes two gigabytes.
+//! Functions of DataFusion that reserve memory for their result first: `repeat('x', 2000000000)` checks the limit before it takes two
+//! gigabytes.
 //!
-//! - [`function`] — a function with that in front; the rule in `optimizer/checked_arithmetic.rs` and the template of sessions put it there
+//! - [`function`] — wraps a function with a reservation; the rule in `optimizer/checked_arithmetic.rs` and the template of sessions use it
 //! - [`concatenation`] — `||` as such a function
-//! - [`values`] — rows of VALUES with calls that are not made while the plan is
-//! - [`growth`] — how much a call makes of its arguments, at most; [`payload`] — what arguments are, in bytes
+//! - [`values`] — rows of VALUES with calls that must not be evaluated during planning
+//! - [`growth`] — an upper bound for the size of a result; [`payload`] — the bytes of arguments
 
 mod concatenation;
 mod function;

@@ -1,14 +1,14 @@
-//! The bytes of values: of those rows that an array shows, not of the buffers beneath.
+//! The bytes of values: of the rows that an array shows, not of its buffers.
 
 use arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait, make_array};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
 
-/// Numbers in lists count as if they had at least this size: functions make wider ones of them.
+/// Numbers in lists count with at least this size, because functions may widen them.
 const ELEMENT_BYTES: usize = 8;
 
-/// Of `length` values from `start`.
+/// The bytes of `length` values from `start`.
 pub fn values_bytes(array: &dyn Array, start: usize, length: usize) -> usize {
     match array.data_type() {
         DataType::Utf8 => between(array.as_string::<i32>().value_offsets(), start, length),
@@ -39,7 +39,7 @@ pub fn values_bytes(array: &dyn Array, start: usize, length: usize) -> usize {
             }
             dictionary.normalized_keys().iter().map(|key| values_bytes(values, *key, 1)).fold(0, usize::saturating_add)
         }
-        // Of its longest value each, wherever runs begin.
+        // Counts the longest value for each row, because the boundaries of the runs are not searched.
         DataType::RunEndEncoded(_, values) if !values.data_type().is_primitive() => {
             let data = array.to_data();
             let Some(values) = data.child_data().get(1).map(|values| make_array(values.clone())) else { return 0 };
@@ -96,7 +96,7 @@ impl Argument<'_> {
         }
     }
 
-    /// A whole number, NULL being none.
+    /// A whole number; `None` for NULL.
     pub fn number_at(&self, row: usize) -> Option<i128> {
         let value = match self.0 {
             ColumnarValue::Array(array) if array.data_type().is_integer() => ScalarValue::try_from_array(array, row).ok()?,
@@ -123,7 +123,7 @@ impl Argument<'_> {
         }
     }
 
-    /// How many elements the list at `row` has, 0 where it is none.
+    /// How many elements the list at `row` has; 0 if it is not a list.
     pub fn elements_at(&self, row: usize) -> usize {
         let of = |array: &dyn Array, row: usize| match array.data_type() {
             DataType::List(_) => array.as_list::<i32>().value_length(row) as usize,

@@ -1,5 +1,5 @@
-//! Rows of VALUES that are not constants when the plan is otherwise finished. DataFusion computes VALUES while it makes operators;
-//! what makes much is computed by an operator above them, as in a SELECT.
+//! Rows of VALUES that are still not constant when the plan is otherwise finished. DataFusion evaluates VALUES while it makes operators.
+//! Expressions with large results are evaluated by an operator above them instead, as in a SELECT.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Values, Volatility
 
 use super::function::is_bounded;
 
-/// Each row with such a value is a branch of a CASE, which all rows behind it go through.
+/// Each such row is a branch of a CASE, and all rows after it test that branch.
 const ROWS_MAX: usize = 1_000;
 
-/// The plan with such rows computed; None if it has none.
+/// The plan with such rows computed by an operator; `None` if it has none.
 pub fn with_computed_values(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let is_such = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(values) if is_computed(values)));
     if !plan.exists(is_such)? {
@@ -31,7 +31,7 @@ fn is_computed(values: &Values) -> bool {
     values.values.len() <= ROWS_MAX && values.values.iter().flatten().any(makes_much)
 }
 
-/// Those that give another value each time are no constants however small they are.
+/// Volatile expressions are not constant, however small they are.
 fn makes_much(expr: &Expr) -> bool {
     let is_such = |part: &Expr| match part {
         Expr::ScalarFunction(call) => is_bounded(&call.func) && call.func.signature().volatility != Volatility::Volatile,
@@ -40,7 +40,7 @@ fn makes_much(expr: &Expr) -> bool {
     expr.exists(|part| Ok(is_such(part))).unwrap_or(false)
 }
 
-/// The constants stay VALUES, behind the number of their row; by that number it is chosen what is computed.
+/// The constants stay in VALUES, with a row number in front. The number selects the expression to compute.
 fn projection(values: Values) -> Result<LogicalPlan> {
     let Values { schema, values } = values;
     let column = |place: usize| Column::new_unqualified(place.to_string());

@@ -1,4 +1,4 @@
-//! The function that stands for a cast that is done here.
+//! The function that replaces a cast.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use common::type_names::column_type_name;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct OwnCast {
-    /// Of what is cast.
+    /// The field of the operand.
     source: FieldRef,
     pub field: FieldRef,
     pub safe: bool,
@@ -44,7 +44,7 @@ impl ScalarUDFImpl for OwnCast {
         Ok(self.said(args.iter().map(ToString::to_string)))
     }
 
-    /// Not that of the operand, as a cast's is: keys of joins are made columns beside it.
+    /// Not the name of the operand, as a cast has: join keys become columns next to the operand.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(self.said(args.iter().map(|arg| arg.schema_name().to_string())))
     }

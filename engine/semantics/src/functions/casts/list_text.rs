@@ -10,7 +10,7 @@ use datafusion::common::Result;
 use super::nested::cast_shown;
 use super::texts::wrong_text;
 
-/// Texts as lists of whatever kind. One that is none is NULL if that is `safe`.
+/// Texts as lists of any kind. If `safe`, a text that is not a list becomes NULL.
 pub fn lists_of_texts(texts: &StringViewArray, to: &DataType, safe: bool) -> Result<ArrayRef> {
     let mut elements = StringViewBuilder::new();
     let (mut lengths, mut valid) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
@@ -33,7 +33,7 @@ pub fn lists_of_texts(texts: &StringViewArray, to: &DataType, safe: bool) -> Res
     cast_shown(&(Arc::new(lists) as ArrayRef), &from, &to, safe)
 }
 
-/// What stands between the brackets, or None if the text is no list. An inner list is an element with its brackets.
+/// The elements between the brackets, or `None` if the text is not a list. An inner list is an element with its brackets.
 fn elements_of(text: &str) -> Option<Vec<Option<String>>> {
     let text = text.trim();
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -73,7 +73,7 @@ fn is_start(before: &str) -> bool {
     before.trim().is_empty()
 }
 
-/// One element; the outer None says that there is nothing.
+/// One element; the outer `None` means that the element is missing.
 fn element(text: &str) -> Option<Option<String>> {
     let text = text.trim();
     let mut chars = text.chars();

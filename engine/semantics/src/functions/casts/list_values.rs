@@ -1,4 +1,4 @@
-//! Lists and values that are none: Arrow takes the one element of a list of one for the list, and makes a list of a value.
+//! Refuses casts between lists and other values: Arrow would take the only element of a list for the list, and make a list of a value.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
@@ -6,7 +6,7 @@ use datafusion::common::Result;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 
-/// An error where one is cast to the other.
+/// An error if a list is cast to a value or a value to a list.
 pub fn check_lists(from: &Field, to: &Field) -> Result<()> {
     let hint = if is_value_as_list(from.data_type(), to.data_type()) {
         format!("write [x] for a list of one {}", column_type_name(from))

@@ -1,9 +1,9 @@
-//! Casts that Arrow does wrongly, or otherwise than PostgreSQL, as a function in their place.
+//! Functions that replace casts which Arrow does wrongly, or differently from PostgreSQL.
 //!
-//! - [`nested`] — lists, structs and maps: the values that are shown, and no others
-//! - [`texts`] — texts as times, timestamps, intervals, lists and floats; [`list_text`] takes those of lists apart
-//! - [`moments`] — timestamps with fewer digits or without their zone, and times on clocks of a zone
-//! - [`list_values`] — lists that would be taken for their one element, and values for a list of one
+//! - [`nested`] — lists, structs and maps: only the visible values are cast
+//! - [`texts`] — texts as times, timestamps, intervals, lists and floats; [`list_text`] parses those of lists
+//! - [`moments`] — timestamps with fewer digits or without their zone, and local times in a zone
+//! - [`list_values`] — refuses a list for its only element, and a value for a list of one
 //! - [`function`] — the function
 
 mod function;
@@ -28,14 +28,14 @@ pub use moments::{Moment, moments, out_of_range};
 pub use nested::cast_shown;
 use nested::is_done_here;
 
-/// The expression that does what the cast says; None where Arrow's cast does. `zone` is the session's.
+/// The expression that replaces the cast; `None` if Arrow's cast is right. `zone` is the session's.
 pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Option<Expr>> {
     let (source, field, safe) = match expr {
         Expr::Cast(cast) => (&cast.expr, &cast.field, false),
         Expr::TryCast(cast) => (&cast.expr, &cast.field, true),
         _ => return Ok(None),
     };
-    // Before the type is asked for: of a long expression that takes long.
+    // Checked first: computing the type of a long expression is slow.
     let is_own = may_be_own(field.data_type());
     let is_plain = matches!(source.as_ref(), Expr::Literal(value, _) if !value.data_type().is_nested());
     if !is_own && (is_plain || matches!(source.as_ref(), Expr::BinaryExpr(_))) {
@@ -57,7 +57,7 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
     if !is_done_here(&from, field) {
         return Ok(None);
     }
-    // Some functions look for a constant in their arguments, and zone statistics are compared with one.
+    // Some functions require constant arguments, and zone statistics are compared with constants.
     if let Expr::Literal(value, None) = source.as_ref()
         && field.metadata().is_empty()
         && let Ok(made) = scalar_as(value, &from, field, safe)
@@ -68,12 +68,12 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
     Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![source.as_ref().clone()]))))
 }
 
-/// The function that does what a cast does, whoever could do it.
+/// The function that does the same as a cast, for every pair of types.
 pub fn cast_function(source: FieldRef, field: FieldRef, safe: bool) -> ScalarUDF {
     ScalarUDF::from(OwnCast::new(source, field, safe))
 }
 
-/// `arrow_cast` and its kin as the casts that they are, which DataFusion makes of them when nobody looks any more.
+/// `arrow_cast` and similar functions as casts. DataFusion does this too, but after our rules have run.
 pub fn cast_by_name(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let tries = match call.func.name() {
@@ -86,12 +86,12 @@ pub fn cast_by_name(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     (!is_same).then(|| if tries { try_cast(source.clone(), wanted) } else { cast(source.clone(), wanted) })
 }
 
-/// What a call of the function is as a cast: the field that is wanted, and whether what does not fit is NULL.
+/// A call of the function as a cast: the target field, and whether a value that does not fit becomes NULL.
 pub fn cast_of(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
     function.inner().downcast_ref::<OwnCast>().map(|function| (&function.field, function.safe))
 }
 
-/// A value as the cast makes it, whoever does that.
+/// Casts a value, by our function or by Arrow.
 pub fn scalar_as(value: &ScalarValue, from: &Field, to: &Field, safe: bool) -> Result<ScalarValue> {
     match is_done_here(from, to) {
         true => ScalarValue::try_from_array(&cast_shown(&value.to_array()?, from, to, safe)?, 0),
@@ -99,7 +99,7 @@ pub fn scalar_as(value: &ScalarValue, from: &Field, to: &Field, safe: bool) -> R
     }
 }
 
-/// Values as those that are wanted, where Arrow's cast would make something else of them; None where it does what it should.
+/// Casts the values where Arrow's cast would be wrong; `None` if Arrow's cast is right.
 pub fn own_values(array: &ArrayRef, from: &Field, to: &Field) -> Option<Result<ArrayRef>> {
     is_done_here(from, to).then(|| cast_shown(array, from, to, false))
 }
@@ -110,7 +110,7 @@ fn may_be_own(to: &DataType) -> bool {
     to.is_nested() || matches!(to, Timestamp(..) | Date32 | Time64(_) | Interval(_) | Float32 | Float64)
 }
 
-/// An instant in the session's zone, where its date or time of day is wanted and it is in another zone.
+/// Moves an instant of another zone into the session's zone before its date or time of day is taken.
 fn in_zone(source: &Expr, from: &DataType, to: &DataType, zone: Option<&str>) -> Option<Expr> {
     let DataType::Timestamp(unit, Some(own)) = from else { return None };
     let is_local = matches!(to, DataType::Timestamp(_, None) | DataType::Date32 | DataType::Time64(_));

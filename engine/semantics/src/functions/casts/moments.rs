@@ -1,5 +1,5 @@
-//! Timestamps with fewer digits, which are rounded as in PostgreSQL where Arrow cuts them off; instants as the time on a clock in their
-//! zone, where Arrow takes one in Greenwich; and the instants of times on clocks, some of which Arrow does not find.
+//! Casts of timestamps: fewer digits are rounded as in PostgreSQL, where Arrow truncates; an instant becomes the local time in its zone,
+//! where Arrow takes UTC; and a local time becomes an instant, which Arrow does not always find.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::common::Result;
 
 use common::type_names::declared_name;
 
-/// The start of 2000 in seconds since 1970: what is half way between two timestamps becomes the one that is farther from it.
+/// The start of 2000 in seconds since 1970: a value half way between two timestamps is rounded away from it.
 const MIDDLE: i64 = 946_684_800;
 const NANOSECONDS: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -34,18 +34,18 @@ impl Moment {
         Moment { seconds: value.div_euclid(in_second), nanoseconds: value.rem_euclid(in_second) * (NANOSECONDS / in_second) }
     }
 
-    /// The instant at which clocks of the zone show what this one is since 1970. As in PostgreSQL, a time that they skip is what they
-    /// would show had they not been put forward, and of one that they show twice it is the second. None if it is out of range.
+    /// The instant at which clocks of the zone show this local time. As in PostgreSQL, a skipped time is read with the offset before the
+    /// change, and an ambiguous time is the later one. `None` if it is out of range.
     pub fn on_clock_of(self, zone: Tz) -> Option<Moment> {
         let offset_s = |seconds| Some(clock_seconds(seconds, zone)? - seconds);
-        // No zone is further than that from Greenwich.
+        // No zone is further than a day from UTC.
         let before = self.seconds - offset_s(self.seconds.checked_sub(SECONDS_PER_DAY)?)?;
         let after = self.seconds - offset_s(self.seconds.checked_add(SECONDS_PER_DAY)?)?;
         let seconds = if clock_seconds(after, zone)? == self.seconds { after } else { before };
         Some(Moment { seconds, ..self })
     }
 
-    /// None if it is out of range.
+    /// `None` if it is out of range.
     pub fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let step = NANOSECONDS / in_second(unit);
         let (whole, rest) = (self.nanoseconds / step, 2 * (self.nanoseconds % step));
@@ -64,12 +64,12 @@ fn in_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// What clocks of the zone show at so many seconds since 1970, as if they were those of Greenwich.
+/// The local time in the zone at so many seconds since 1970, as seconds.
 fn clock_seconds(seconds: i64, zone: Tz) -> Option<i64> {
     Some(as_datetime_with_timezone::<TimestampSecondType>(seconds, zone)?.naive_local().and_utc().timestamp())
 }
 
-/// Whether digits or the zone are lost, or a zone is found whose clocks are put forward and back.
+/// Whether the cast drops digits or the zone, or adds a zone with clock changes.
 pub fn is_moved(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) if zone.is_some() || wanted.is_none() => {
@@ -81,12 +81,12 @@ pub fn is_moved(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether clocks of the zone are always as far from those of Greenwich.
+/// Whether the zone has a constant offset.
 fn is_fixed(zone: &str) -> bool {
     zone == "UTC" || zone == "Z" || zone.starts_with(['+', '-'])
 }
 
-/// Dates and timestamps as others for which [`is_moved`].
+/// Casts dates and timestamps for which [`is_moved`] holds.
 pub fn moved(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::Date32 => from_unit::<TimestampSecondType>(&cast(array, &DataType::Timestamp(TimeUnit::Second, None))?, to, safe),

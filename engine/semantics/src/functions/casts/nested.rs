@@ -1,7 +1,7 @@
 //! Casts into lists, structs and maps, down to what is in them.
 //!
-//! Arrow's own casts look at all elements that an array has, also at those of no list: a slice has those of all other rows, and a list
-//! that is NULL may have some, too. Of lists that become lists of a fixed size it even takes them, wrong values without an error.
+//! Arrow's own casts convert all elements of the child array, also those outside of every list: a slice has those of all other rows, and a
+//! NULL list may have some too. A cast from lists to lists of a fixed size even uses them, which gives wrong values without an error.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use crate::functions::fixed_list::{self, FixedLists, NestedListCast};
 use crate::functions::nearest_floats::{converted, with_floats};
 use common::masked_values::{hidden_beneath, shown_elements};
 
-/// Whether [`cast_shown`] makes something else than Arrow's cast.
+/// Whether [`cast_shown`] differs from Arrow's cast.
 pub fn is_done_here(from: &Field, to: &Field) -> bool {
     use DataType::{Dictionary, Float32, Float64, Map, Struct, Time32, Time64, Timestamp};
     match (from.data_type(), to.data_type()) {
         (from, to) if from == to => false,
         (Dictionary(_, values), _) => is_done_here(&from.clone().with_data_type(values.as_ref().clone()), to),
         (Float64, Float32) | (Map(..), Map(..)) => true,
-        // DataFusion takes the times of day for ones in the order of their days.
+        // DataFusion assumes that times of day are ordered as their timestamps are.
         (Timestamp(..), Time32(_) | Time64(_)) => true,
         (Struct(fields), Struct(wanted)) => pairs(fields, wanted).any(|(_, from, to)| is_done_here(from, to)),
         (from, to) => {
@@ -38,7 +38,7 @@ pub fn is_done_here(from: &Field, to: &Field) -> bool {
     }
 }
 
-/// The values as the wanted field's. What does not fit is NULL if that is `safe`, and else an error.
+/// Casts the values to the target field. A value that does not fit becomes NULL if `safe`, otherwise an error.
 pub fn cast_shown(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<ArrayRef> {
     let made = in_part(array, from, to, safe)?;
     if made.data_type() == to.data_type() {
@@ -52,7 +52,7 @@ pub fn cast_shown(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Res
     ColumnarValue::Array(made).cast_to(to.data_type(), Some(&options))?.into_array(array.len())
 }
 
-/// What Arrow would do wrongly of the cast; the rest is left to do.
+/// Does the part of the cast that Arrow does wrongly; Arrow does the rest.
 fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<ArrayRef> {
     use DataType::{Dictionary, Float32, Float64, Map, Struct};
     match (array.data_type(), to.data_type()) {
@@ -81,7 +81,7 @@ fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<Arr
     }
 }
 
-/// Arrow's cast shows a NULL inside as nothing, and takes no lists of a fixed size.
+/// Arrow's cast writes a NULL inside as an empty text, and does not support lists of a fixed size.
 fn text_of(nested: &ArrayRef) -> Result<ArrayRef> {
     let options = DEFAULT_CAST_OPTIONS.format_options.with_null("NULL");
     let formatter = ArrayFormatter::try_new(nested, &options)?;
@@ -93,7 +93,7 @@ fn element(lists: &DataType) -> Option<&FieldRef> {
     crate::functions::nested_types::fields_of(lists).first()
 }
 
-/// Lists of the same kind with the elements that are wanted.
+/// Lists of the same kind with the target type of elements.
 fn lists_of(lists: &ArrayRef, from: Option<&FieldRef>, to: Option<&FieldRef>, safe: bool) -> Result<ArrayRef> {
     let Some((from, to)) = from.zip(to) else { return Ok(Arc::clone(lists)) };
     match lists.data_type() {
@@ -106,7 +106,7 @@ fn lists_of(lists: &ArrayRef, from: Option<&FieldRef>, to: Option<&FieldRef>, sa
             let nulls = fixed.nulls().cloned();
             Ok(Arc::new(FixedSizeListArray::try_new_with_length(Arc::clone(to), *width, values, nulls, fixed.len())?))
         }
-        // Views may have elements that are in no list, or in several.
+        // List views may have elements that are in no list, or in several.
         _ => lists_of(&cast(lists, &DataType::LargeList(Arc::clone(from)))?, Some(from), Some(to), safe),
     }
 }
@@ -117,12 +117,12 @@ fn elements_of<O: OffsetSizeTrait>(lists: &GenericListArray<O>, from: &FieldRef,
     Ok(Arc::new(GenericListArray::<O>::try_new(Arc::clone(to), offsets, elements, lists.nulls().cloned())?))
 }
 
-/// The fields that are brought together, with the place among the first: those of one name, as in DataFusion.
+/// The fields that are cast, with their index in `fields`: fields match by name, as in DataFusion.
 fn pairs<'a>(fields: &'a Fields, wanted: &'a Fields) -> impl Iterator<Item = (usize, &'a FieldRef, &'a FieldRef)> {
     wanted.iter().filter_map(move |to| fields.find(to.name()).map(|(place, from)| (place, from, to)))
 }
 
-/// The same fields, those that are wanted as they are.
+/// The same fields; those that exist in the target are cast.
 fn structs_of(structs: &ArrayRef, fields: &Fields, wanted: &Fields, safe: bool) -> Result<ArrayRef> {
     let structs = structs.as_struct();
     let (mut made, mut columns) = (fields.iter().cloned().collect::<Vec<_>>(), structs.columns().to_vec());
@@ -133,7 +133,7 @@ fn structs_of(structs: &ArrayRef, fields: &Fields, wanted: &Fields, safe: bool) 
     Ok(Arc::new(StructArray::try_new_with_length(made.into(), columns, structs.nulls().cloned(), structs.len())?))
 }
 
-/// Keys and values by position.
+/// Keys and values match by position.
 fn map_of(map: &ArrayRef, entries: &FieldRef, is_sorted: bool, safe: bool) -> Result<ArrayRef> {
     let map = map.as_map();
     let DataType::Struct(wanted) = entries.data_type() else { return Ok(Arc::new(map.clone())) };
@@ -146,7 +146,7 @@ fn map_of(map: &ArrayRef, entries: &FieldRef, is_sorted: bool, safe: bool) -> Re
     Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, made, map.nulls().cloned(), is_sorted)?))
 }
 
-/// What lies beneath NULLs need not fit. As a rule it does, so that it is set aside only where something does not.
+/// Values beneath NULL parents need not fit. Usually they do, so they are masked only after an error.
 fn beneath(
     values: &ArrayRef,
     parents: Option<&arrow::buffer::NullBuffer>,

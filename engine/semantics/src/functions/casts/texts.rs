@@ -1,4 +1,4 @@
-//! Texts as what they say, where PostgreSQL reads them otherwise than Arrow or not at all.
+//! Parses texts that PostgreSQL reads differently from Arrow, or that Arrow does not read.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn is_read_here(from: &DataType, to: &DataType) -> bool {
     from.is_string() && (is_known || to.is_list())
 }
 
-/// Texts as values of a type for which [`is_read_here`].
+/// Parses texts as values of a type for which [`is_read_here`] holds.
 pub fn read(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
     let texts = cast(array, &DataType::Utf8View)?;
     match to {
@@ -49,7 +49,7 @@ pub fn narrow(array: &ArrayRef, safe: bool) -> Result<ArrayRef> {
     finite(&made, safe, |row| doubles.value(row).is_infinite(), |row| format!("{:?}", doubles.value(row)))
 }
 
-/// The same floats, if what is infinite says so itself.
+/// The same floats; an error or NULL if a value became infinite that was not infinite before.
 fn finite(made: &ArrayRef, safe: bool, is_so: impl Fn(usize) -> bool, shown: impl Fn(usize) -> String) -> Result<ArrayRef> {
     let infinite = |row: usize| match made.data_type() {
         DataType::Float32 => made.as_primitive::<Float32Type>().value(row).is_infinite(),
@@ -85,12 +85,12 @@ fn values<T: ArrowPrimitiveType>(
     Ok(Arc::new(values))
 }
 
-/// In the words of Arrow's casts.
+/// Uses the words of Arrow's casts.
 pub fn wrong_text(text: &str, to: &DataType) -> ArrowError {
     ArrowError::CastError(format!("Cannot cast string '{text}' to value of {} type", declared_name(to)))
 }
 
-/// Arrow's own takes a number for nanoseconds.
+/// Arrow's own parser takes a number for nanoseconds.
 fn time_of_day(text: &str) -> Option<i64> {
     string_to_time_nanoseconds(text.trim()).ok()
 }
@@ -100,7 +100,7 @@ fn timestamps(texts: &ArrayRef, zone: Option<&str>, to: &DataType, safe: bool) -
     let moment = |text: &str| -> Result<Moment, ArrowError> {
         let text = text.trim();
         let instant = string_to_datetime(&greenwich, text)?;
-        // As PostgreSQL does: a zone that is not asked for is read and not used.
+        // As in PostgreSQL, a zone is read and ignored if the target has none.
         let instant = match zone_start(text).filter(|_| zone.is_none()) {
             Some(start) => string_to_datetime(&greenwich, text[..start].trim_end())?,
             None => instant,

@@ -1,7 +1,7 @@
 //! Lists as lists of a fixed size, and lists of lists as tensors.
 //!
-//! Arrow 59.3's own cast takes the first values of an array whose offsets do not begin at 0, as those of every zone of a
-//! table but the first do not: wrong values without an error.
+//! Arrow 59.3's own cast reads the first values of an array even if its offsets do not begin at 0. In a table that is so for every zone
+//! but the first: wrong values without an error.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use common::error::EngineError;
 use common::tensor_shape::{shape_of, shape_text};
 use common::type_names::column_type_name;
 
-/// What lists are to become.
+/// The target type of lists.
 pub struct FixedLists<'a> {
     field: &'a Field,
     item: &'a FieldRef,
     width: i32,
-    /// What lists of lists must be like.
+    /// The shape that lists of lists must have.
     shape: Vec<usize>,
-    /// A list that does not fit is NULL instead of an error.
+    /// Whether a list that does not fit becomes NULL instead of an error.
     safe: bool,
 }
 
 impl<'a> FixedLists<'a> {
-    /// None if the field is of no lists of a fixed size.
+    /// `None` if the field is not a list of a fixed size.
     pub fn new(field: &'a Field, safe: bool) -> Option<FixedLists<'a>> {
         let DataType::FixedSizeList(item, width) = field.data_type() else { return None };
         let shape = shape_of(field).unwrap_or_else(|| vec![usize::try_from(*width).unwrap_or_default()]);
@@ -39,10 +39,10 @@ impl<'a> FixedLists<'a> {
     ///
     /// # Errors
     ///
-    /// A list with another number of elements, or lists within each other that are not of the shape, with both in it;
-    /// an element that is none of the wanted type.
+    /// A list has another number of elements, or nested lists do not have the shape (the message has both shapes); or an element does not
+    /// fit the target type.
     pub fn convert(&self, lists: &ArrayRef) -> Result<ArrayRef> {
-        // Elements that are lists again are not laid end to end.
+        // Elements that are lists are not flattened.
         let levels = if self.item.data_type().is_list() { 1 } else { list_levels(lists.data_type()) };
         let sizes = match levels {
             1 => vec![usize::try_from(self.width).unwrap_or_default()],
@@ -57,8 +57,8 @@ impl<'a> FixedLists<'a> {
         Ok(Arc::new(FixedSizeListArray::try_new_with_length(Arc::clone(self.item), self.width, values, valid, lists.len())?))
     }
 
-    /// The innermost values end to end, each row with as many as `sizes` say, and which rows are lists that fit.
-    /// `dimension` of the shape, from 1, is what the lists are of; 0 where they have all elements.
+    /// The innermost values end to end, each row with as many as `sizes` say, and which rows are lists that fit. `dimension` of the shape,
+    /// from 1, is that of the lists; 0 if they have all elements.
     fn level(&self, lists: &ArrayRef, sizes: &[usize], dimension: usize) -> Result<(ArrayRef, Option<NullBuffer>)> {
         let Some((size, inner_sizes)) = sizes.split_first() else { return Ok((Arc::clone(lists), lists.nulls().cloned())) };
         let rows = ListBounds::of(lists)?;

@@ -1,4 +1,4 @@
-//! Lists as lists of a fixed size and as tensors, and as lists of lists.
+//! Casts of lists to lists of a fixed size, to tensors, and to lists of lists.
 
 mod convert;
 mod list_bounds;
@@ -20,20 +20,20 @@ pub fn is_resized(from: &DataType, to: &DataType) -> bool {
     list_levels(from) > 0 && !(is_alike && list_levels(from) == list_levels(to))
 }
 
-/// Lists within each other as one list of their elements, where they stand for a tensor of so many dimensions; None for other values.
+/// Nested lists as one list of their elements, for a tensor of that many dimensions; `None` for other values.
 pub fn flat_scalar(value: &ScalarValue, field: &Field) -> Result<Option<ScalarValue>> {
     let (mut element, levels) = (value.data_type(), list_levels(&value.data_type()));
     let Some(shape) = shape_of(field).filter(|shape| levels > 1 && levels == shape.len()) else { return Ok(None) };
     while let DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) = element {
         element = item.data_type().clone();
     }
-    // Of the elements' own type, so that whether they fit is asked of them as of others.
+    // Keeps the type of the elements, so that they are checked like all others.
     let flat = tensor_field(field.name(), element, &shape, true)?;
     let wanted = FixedLists::new(&flat, false).filter(|_| !value.is_null());
     wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()
 }
 
-/// A tensor, or a list, as the lists of lists that are wanted; None for other values.
+/// A tensor or a list as the lists of lists of the target; `None` for other values.
 pub fn nested_scalar(value: &ScalarValue, source: &Field, field: &Field) -> Result<Option<ScalarValue>> {
     let wanted = NestedListCast::new(source, field, false).filter(|_| !value.is_null());
     wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()

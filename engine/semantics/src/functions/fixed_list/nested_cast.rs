@@ -1,6 +1,6 @@
-//! Lists as lists of lists: a tensor is taken apart along its dimensions, and all else is refused.
+//! Casts lists to lists of lists: a tensor is split along its dimensions, and everything else is refused.
 //!
-//! Arrow's own cast makes a list of each element: `[[1.0], [2.0]]` of `[1.0, 2.0]`.
+//! Arrow's own cast would make a list of each element: `[[1.0], [2.0]]` of `[1.0, 2.0]`.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 
-/// What lists are to become whose elements are none.
+/// The target of lists whose elements are not lists.
 pub struct NestedListCast<'a> {
     source: &'a Field,
     field: &'a Field,
-    /// A list that has elements is NULL instead of an error.
+    /// Whether a list with elements becomes NULL instead of an error.
     safe: bool,
 }
 
 impl<'a> NestedListCast<'a> {
-    /// None if `source` is of no lists, or of lists that are as deep as those of `field`.
+    /// `None` if `source` is not a list, or is as deep as `field`.
     pub fn new(source: &'a Field, field: &'a Field, safe: bool) -> Option<NestedListCast<'a>> {
         let levels = list_levels(source.data_type());
         (levels > 0 && list_levels(field.data_type()) > levels).then_some(NestedListCast { source, field, safe })
@@ -35,7 +35,7 @@ impl<'a> NestedListCast<'a> {
     ///
     /// # Errors
     ///
-    /// A list with elements, but for a tensor of so many dimensions; an element that is none of the wanted type.
+    /// A list has elements and is not a tensor of that many dimensions, or an element does not fit the target type.
     pub fn convert(&self, lists: &ArrayRef) -> Result<ArrayRef> {
         let wanted = self.field.data_type();
         let options = CastOptions { safe: self.safe, ..CastOptions::default() };
@@ -61,7 +61,7 @@ impl<'a> NestedListCast<'a> {
         Ok(nullif(&made, &BooleanArray::from(are_wrong))?)
     }
 
-    /// Lists without elements for such of size 0, which Arrow's cast divides by.
+    /// Empty lists as lists of size 0; Arrow's cast would divide by that size.
     fn empty(&self, lists: &ArrayRef) -> Result<ArrayRef> {
         if shape_of(self.source).is_some_and(|shape| shape.first() != Some(&0)) {
             let message = format!("a {} has parts without elements, which no list of them tells", column_type_name(self.source));
@@ -73,7 +73,7 @@ impl<'a> NestedListCast<'a> {
     }
 }
 
-/// Tensors as lists of their parts along the first dimension, which are lists of theirs along the next one.
+/// Tensors as lists along the first dimension, whose elements are lists along the next one.
 fn split_dimensions(tensors: &FixedSizeListArray, shape: &[usize]) -> Result<ArrayRef> {
     let Some((first, inner)) = shape.split_first() else { return Err(EngineError::internal("a tensor has no shape").into()) };
     let mut values = Arc::clone(tensors.values());
@@ -90,7 +90,7 @@ fn fixed(values: ArrayRef, size: usize, len: usize, nulls: Option<arrow::buffer:
     Ok(Arc::new(FixedSizeListArray::try_new_with_length(item, size, values, nulls, len)?))
 }
 
-/// The same lists with NULLs for elements, which become lists that are NULL, where numbers that are would become lists of one.
+/// The same lists with elements of type Null. These become NULL lists; NULL numbers would become lists of one NULL.
 fn without_elements(lists: &ArrayRef) -> Result<ArrayRef> {
     if list_levels(lists.data_type()) == 0 {
         return Ok(Arc::new(NullArray::new(lists.len())));
@@ -110,7 +110,7 @@ fn without_elements(lists: &ArrayRef) -> Result<ArrayRef> {
     Ok(make_array(data.into_builder().data_type(data_type).child_data(vec![values.to_data()]).build()?))
 }
 
-/// Whether an element that is not NULL is in one of the lists, or in one of those that are in them.
+/// Whether one of the lists, at any depth, has an element that is not NULL.
 fn has_elements(lists: &ArrayRef) -> Result<bool> {
     if list_levels(lists.data_type()) == 0 {
         return Ok(lists.logical_null_count() < lists.len());
@@ -150,7 +150,7 @@ mod tests {
         (field, Arc::new(lists))
     }
 
-    /// Each row as text.
+    /// Each row as a text.
     fn row_texts(array: &ArrayRef) -> Vec<String> {
         let lines = pretty_format_columns("c", &[Arc::clone(array)]).unwrap().to_string();
         let lines: Vec<&str> = lines.lines().collect();

@@ -100,7 +100,7 @@ impl Exact<'_> {
     }
 
     fn compared(&self, expr: Expr) -> Result<Transformed<Expr>> {
-        check_cancelled()?;
+        check_cancelled(self.context.config_options())?;
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)?) => {
                 let (left, right) = (self.operand(*left)?, self.operand(*right)?);

@@ -17,7 +17,7 @@ use super::room::{make_room, whole_digits};
 use super::types::{keeps_floats, meet};
 use crate::functions::is_operator_chain;
 use crate::functions::nested_types::{fields_of, with_field};
-use common::cancellable_rules::check_cancelled;
+use common::memory::StatementMemory;
 
 /// Coerces expressions over `schema`, inner ones first.
 pub struct Exprs<'a> {
@@ -30,7 +30,7 @@ impl TreeNodeRewriter for Exprs<'_> {
     type Node = Expr;
 
     fn f_down(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        check_cancelled()?;
+        self.plans.memory.as_ref().map_or(Ok(()), StatementMemory::check_planning)?;
         Ok(Transformed::no(expr))
     }
 

@@ -11,14 +11,14 @@ fn found(db: &Db, catalog: Option<&str>, schema: Option<&str>, table: &str) -> V
 }
 
 #[test]
-fn a_primary_key_is_told_in_its_own_order() {
+fn a_primary_key_is_listed_in_its_own_order() {
     let db = Db::with("CREATE TABLE t (a INT, b INT, c INT UNIQUE, PRIMARY KEY (c, a)); CREATE TABLE u (a INT UNIQUE NOT NULL)");
     assert_eq!(found(&db, None, None, "t"), ["quiver|main|t|c|t_pkey|1", "quiver|main|t|a|t_pkey|2"]);
     assert!(found(&db, None, None, "u").is_empty());
 }
 
 #[test]
-fn names_of_any_kind_are_told_as_they_are() {
+fn names_of_any_kind_are_listed_unchanged() {
     let db = Db::with(
         "CREATE TABLE \"it's\" (\"b)\" INT, \"a\"\"c\" INT, t VARCHAR CHECK (t <> 'PRIMARY KEY (c)') DEFAULT E'x\\'y', \
          u TEXT DEFAULT $q$ it's $q$, CONSTRAINT \"my, key\" PRIMARY KEY (\"a\"\"c\", \"b)\"), CHECK (u <> 'it''s'))",

@@ -46,11 +46,11 @@ pub fn schema() -> SchemaRef {
 
 /// Sorted by id. Unknown ids are left out.
 pub fn batch(session: &Session, command: &CommandGetSqlInfo, facts: &ServerFacts) -> Result<RecordBatch, EngineError> {
-    let asked: HashSet<u32> = command.info.iter().copied().collect();
+    let wanted_ids: HashSet<u32> = command.info.iter().copied().collect();
     let mut data = SqlInfoDataBuilder::new();
     for (info, value) in values(session, facts) {
         let id = info as u32;
-        if asked.is_empty() || asked.contains(&id) {
+        if wanted_ids.is_empty() || wanted_ids.contains(&id) {
             value.append_to(&mut data, id);
         }
     }

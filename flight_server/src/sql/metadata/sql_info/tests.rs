@@ -15,16 +15,16 @@ use crate::sql::metadata::tests::{Db, column};
 /// Beyond the last id that the proto has.
 const IDS_MAX: i32 = 10_000;
 
-fn asked(db: &Db, info: &[u32]) -> RecordBatch {
+fn sql_info_rows(db: &Db, info: &[u32]) -> RecordBatch {
     batch(&db.session, &CommandGetSqlInfo { info: info.to_vec() }, &ServerFacts::default()).unwrap()
 }
 
 fn value(db: &Db, info: SqlInfo) -> String {
-    column(&asked(db, &[info as u32]), "value").remove(0)
+    column(&sql_info_rows(db, &[info as u32]), "value").remove(0)
 }
 
 fn names(db: &Db, info: SqlInfo) -> Vec<String> {
-    let answer = asked(db, &[info as u32]);
+    let answer = sql_info_rows(db, &[info as u32]);
     let values = answer.column(1).as_any().downcast_ref::<UnionArray>().unwrap();
     let list = values.child(4).as_list::<i32>().value(0);
     list.as_string::<i32>().iter().map(|name| name.unwrap().to_string()).collect()
@@ -33,7 +33,7 @@ fn names(db: &Db, info: SqlInfo) -> Vec<String> {
 #[test]
 fn every_id_of_the_proto_has_a_value_and_none_is_null() {
     let db = Db::new();
-    let answer = asked(&db, &[]);
+    let answer = sql_info_rows(&db, &[]);
     let ids: Vec<u32> = answer.column(0).as_primitive::<UInt32Type>().values().to_vec();
     let all: Vec<u32> = (0..IDS_MAX).filter(|id| SqlInfo::try_from(*id).is_ok()).map(|id| id as u32).collect();
     assert_eq!(ids, all);
@@ -47,21 +47,21 @@ fn every_id_of_the_proto_has_a_value_and_none_is_null() {
 #[test]
 fn ids_are_answered_as_they_are_asked_and_unknown_ones_left_out() {
     let db = Db::new();
-    let answer = asked(&db, &[SqlInfo::SqlIdentifierQuoteChar as u32, 0, 9_999, 0]);
+    let answer = sql_info_rows(&db, &[SqlInfo::SqlIdentifierQuoteChar as u32, 0, 9_999, 0]);
     assert_eq!(column(&answer, "info_name"), ["0", "504"]);
-    assert_eq!(asked(&db, &[9_999]).num_rows(), 0);
+    assert_eq!(sql_info_rows(&db, &[9_999]).num_rows(), 0);
 }
 
 #[test]
-fn what_the_server_knows_of_itself_is_told() {
+fn the_server_reports_its_own_facts() {
     let db = Db::new();
     let facts =
         ServerFacts { is_read_only: true, prepared_timeout_ms: 1, transaction_timeout_ms: 2, statement_bytes_max: 3, connections_max: 4 };
     let info = [3, 100, 101, SqlInfo::SqlMaxConnections as u32, SqlInfo::SqlMaxStatementLength as u32].to_vec();
     let answer = batch(&db.session, &CommandGetSqlInfo { info }, &facts).unwrap();
     assert_eq!(column(&answer, "info_name"), ["3", "100", "101", "549", "557"]);
-    let told = ["{bool_value=true}", "{int32_bitmask=1}", "{int32_bitmask=2}", "{bigint_value=4}", "{bigint_value=3}"];
-    assert_eq!(column(&answer, "value"), told);
+    let supported = ["{bool_value=true}", "{int32_bitmask=1}", "{int32_bitmask=2}", "{bigint_value=4}", "{bigint_value=3}"];
+    assert_eq!(column(&answer, "value"), supported);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn values_have_the_types_that_clients_read() {
 }
 
 #[test]
-fn functions_that_are_told_are_there() {
+fn listed_functions_exist() {
     let db = Db::new();
     let known = db.session.function_names();
     for name in all() {
@@ -101,7 +101,7 @@ fn functions_that_are_told_are_there() {
 }
 
 #[test]
-fn conversions_that_are_told_are_made() {
+fn listed_conversions_work() {
     use SqlSupportsConvert::*;
     let db = Db::new();
     let types = BTreeMap::from([
@@ -126,9 +126,9 @@ fn conversions_that_are_told_are_made() {
         (SqlConvertVarbinary as i32, ("VARBINARY", "ab")),
         (SqlConvertVarchar as i32, ("VARCHAR", "")),
     ]);
-    let told = conversions();
-    assert_eq!(told.keys().collect::<Vec<_>>(), types.keys().collect::<Vec<_>>());
-    for (from, targets) in told {
+    let supported = conversions();
+    assert_eq!(supported.keys().collect::<Vec<_>>(), types.keys().collect::<Vec<_>>());
+    for (from, targets) in supported {
         for to in targets {
             let ((from, sample), (to, wanted)) = (types[&from], types[&to]);
             // A text says what it is to become.
@@ -139,7 +139,7 @@ fn conversions_that_are_told_are_made() {
 }
 
 #[test]
-fn what_is_said_of_sql_is_so() {
+fn the_listed_sql_features_are_true() {
     let db = Db::with("CREATE TABLE t (a INT NOT NULL, b VARCHAR); INSERT INTO t VALUES (1, 'x'), (2, NULL)");
     // Order of NULLs, concatenation, names.
     assert_eq!(db.run("SELECT b FROM t ORDER BY b"), ["x", "NULL"]);

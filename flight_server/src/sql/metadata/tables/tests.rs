@@ -36,7 +36,7 @@ fn columns_for(db: &Db, table: &str, types: WireTypes) -> Schema {
     try_schema_from_ipc_buffer(batch.column(4).as_binary::<i32>().value(0)).unwrap()
 }
 
-fn told<'a>(field: &'a Field, key: &str) -> Option<&'a str> {
+fn metadata_value<'a>(field: &'a Field, key: &str) -> Option<&'a str> {
     field.metadata().get(&format!("ARROW:FLIGHT:SQL:{key}")).map(String::as_str)
 }
 
@@ -134,14 +134,17 @@ fn columns_say_where_they_are_and_what_they_hold() {
     let schema = columns(&db, "T\"t");
     let (amount, text) = (schema.field(0), schema.field(1));
     let keys = ["TYPE_NAME", "PRECISION", "SCALE", "CATALOG_NAME", "SCHEMA_NAME", "DB_SCHEMA_NAME", "TABLE_NAME"];
-    assert_eq!(keys.map(|key| told(amount, key).unwrap_or("none")), ["DECIMAL", "9", "2", "quiver", "main", "main", "T\"t"]);
+    assert_eq!(keys.map(|key| metadata_value(amount, key).unwrap_or("none")), ["DECIMAL", "9", "2", "quiver", "main", "main", "T\"t"]);
     let flags = ["IS_AUTO_INCREMENT", "IS_CASE_SENSITIVE", "IS_READ_ONLY", "IS_SEARCHABLE"];
-    assert_eq!(flags.map(|key| told(amount, key).unwrap_or("none")), ["0", "0", "0", "1"]);
-    assert_eq!(flags.map(|key| told(text, key).unwrap_or("none")), ["0", "1", "0", "1"]);
-    assert_eq!((text.name().as_str(), told(text, "TYPE_NAME"), told(text, "PRECISION")), ("B b", Some("VARCHAR"), None));
+    assert_eq!(flags.map(|key| metadata_value(amount, key).unwrap_or("none")), ["0", "0", "0", "1"]);
+    assert_eq!(flags.map(|key| metadata_value(text, key).unwrap_or("none")), ["0", "1", "0", "1"]);
+    assert_eq!(
+        (text.name().as_str(), metadata_value(text, "TYPE_NAME"), metadata_value(text, "PRECISION")),
+        ("B b", Some("VARCHAR"), None)
+    );
     let instant = columns(&db, "v");
-    assert_eq!(told(instant.field(0), "TYPE_NAME"), Some("TIMESTAMP WITH TIME ZONE"));
-    assert_eq!((told(instant.field(0), "SCALE"), told(instant.field(0), "IS_READ_ONLY")), (Some("9"), Some("1")));
+    assert_eq!(metadata_value(instant.field(0), "TYPE_NAME"), Some("TIMESTAMP WITH TIME ZONE"));
+    assert_eq!((metadata_value(instant.field(0), "SCALE"), metadata_value(instant.field(0), "IS_READ_ONLY")), (Some("9"), Some("1")));
 }
 
 #[test]
@@ -154,11 +157,11 @@ fn a_column_has_the_type_in_which_its_values_come() {
         let (listed, sent) = (columns_for(&db, "t", types), wire_schema(&select, types));
         for (column, result) in listed.fields().iter().zip(sent.fields()) {
             assert_eq!(column.data_type(), result.data_type(), "{}", column.name());
-            assert_eq!(told(column, "TYPE_NAME"), told(result, "TYPE_NAME"), "{}", column.name());
+            assert_eq!(metadata_value(column, "TYPE_NAME"), metadata_value(result, "TYPE_NAME"), "{}", column.name());
         }
     }
     let names = |types| -> Vec<String> {
-        columns_for(&db, "t", types).fields().iter().map(|field| told(field, "TYPE_NAME").unwrap().to_string()).collect()
+        columns_for(&db, "t", types).fields().iter().map(|field| metadata_value(field, "TYPE_NAME").unwrap().to_string()).collect()
     };
     assert_eq!(names(WireTypes::default())[2..4], ["INTEGER UNSIGNED", "BIGINT UNSIGNED"]);
     let jdbc = WireTypes { jdbc: true, ..WireTypes::default() };

@@ -8,13 +8,13 @@ use engine::RecordBatch;
 use super::batch;
 use crate::sql::metadata::tests::{Db, column};
 
-fn asked(db: &Db, data_type: Option<i32>) -> RecordBatch {
+fn type_rows(db: &Db, data_type: Option<i32>) -> RecordBatch {
     batch(&db.session, &CommandGetXdbcTypeInfo { data_type }).unwrap()
 }
 
 #[test]
 fn types_are_ordered_by_data_type_and_name() {
-    let batch = asked(&Db::new(), None);
+    let batch = type_rows(&Db::new(), None);
     assert_eq!(batch.num_columns(), 19);
     let numbers = batch.column(1).as_primitive::<Int32Type>().values().to_vec();
     let keys: Vec<(i32, String)> = numbers.into_iter().zip(column(&batch, "type_name")).collect();
@@ -25,16 +25,16 @@ fn types_are_ordered_by_data_type_and_name() {
 #[test]
 fn types_are_found_by_data_type() {
     let db = Db::new();
-    let names = |data_type: XdbcDataType| column(&asked(&db, Some(data_type as i32)), "type_name");
+    let names = |data_type: XdbcDataType| column(&type_rows(&db, Some(data_type as i32)), "type_name");
     assert_eq!(names(XdbcDataType::XdbcBigint), ["BIGINT", "BIGINT UNSIGNED"]);
     assert_eq!(names(XdbcDataType::XdbcTimestamp), ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"]);
-    assert_eq!(asked(&db, Some(1_000)).num_rows(), 0);
+    assert_eq!(type_rows(&db, Some(1_000)).num_rows(), 0);
 }
 
 #[test]
 fn every_type_can_be_declared_and_every_type_of_a_column_is_there() {
     let db = Db::new();
-    let names = column(&asked(&db, None), "type_name");
+    let names = column(&type_rows(&db, None), "type_name");
     let whole = |name: &str| match name {
         "ARRAY" => "ARRAY<INTEGER>".to_string(),
         "TENSOR" => "TENSOR(DOUBLE, 2, 3)".to_string(),
@@ -55,7 +55,7 @@ fn every_type_can_be_declared_and_every_type_of_a_column_is_there() {
 #[test]
 fn literals_are_read_with_their_prefixes() {
     let db = Db::new();
-    let batch = asked(&db, None);
+    let batch = type_rows(&db, None);
     let texts = |name: &str| column(&batch, name);
     for ((name, prefix), suffix) in texts("type_name").iter().zip(texts("literal_prefix")).zip(texts("literal_suffix")) {
         let inside = match name.as_str() {

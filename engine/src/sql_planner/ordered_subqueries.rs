@@ -1,0 +1,150 @@
+//! Subqueries in ORDER BY and DISTINCT ON, and in a SELECT list behind DISTINCT ON, become columns of what is ordered. DataFusion makes
+//! joins of none that stand there.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchemaRef, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Distinct, DistinctOn, Expr, LogicalPlan, Projection, Sort, SortExpr, Subquery};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
+
+use common::error::EngineError;
+
+/// Whether a statement has such a subquery.
+pub fn has_ordered_subquery(statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => statement.visit(&mut OrderedSubquery).is_break(),
+        Statement::Explain(explain) => has_ordered_subquery(&explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
+    }
+}
+
+struct OrderedSubquery;
+
+impl Visitor for OrderedSubquery {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+        has_query(&query.order_by)
+    }
+
+    fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
+        match &select.distinct {
+            Some(ast::Distinct::On(keys)) => {
+                has_query(keys)?;
+                has_query(&select.projection)
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn has_query(part: &impl Visit) -> ControlFlow<()> {
+    struct AnyQuery;
+    impl Visitor for AnyQuery {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    part.visit(&mut AnyQuery)
+}
+
+pub fn with_subqueries_below(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_down_with_subqueries(|plan| match plan {
+        LogicalPlan::Sort(sort) => of_sort(sort),
+        LogicalPlan::Distinct(Distinct::On(on)) => of_distinct(on),
+        plan => Ok(Transformed::no(plan)),
+    })
+    .data()
+}
+
+fn of_sort(sort: Sort) -> Result<Transformed<LogicalPlan>> {
+    let mut below = SubqueryColumns::of(&sort.input);
+    let expr = below.replace_in_keys(sort.expr)?;
+    if below.found.is_empty() {
+        return Ok(Transformed::no(LogicalPlan::Sort(Sort { expr, ..sort })));
+    }
+    let columns = below.schema.columns().into_iter().map(Expr::Column).collect();
+    let sorted = LogicalPlan::Sort(Sort { expr, input: below.added_to(sort.input)?, fetch: sort.fetch });
+    Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(sorted))?)))
+}
+
+fn of_distinct(on: DistinctOn) -> Result<Transformed<LogicalPlan>> {
+    let DistinctOn { on_expr, select_expr, sort_expr, input, schema } = on;
+    let mut below = SubqueryColumns::of(&input);
+    let on_expr = on_expr.into_iter().map(|expr| below.replace_in(expr)).collect::<Result<Vec<_>>>()?;
+    let sort_expr = sort_expr.map(|keys| below.replace_in_keys(keys)).transpose()?;
+    let names = NamePreserver::new_for_projection();
+    let select_expr = select_expr.into_iter().map(|expr| {
+        let name = names.save(&expr);
+        Ok(name.restore(below.replace_in(expr)?))
+    });
+    let select_expr = select_expr.collect::<Result<Vec<_>>>()?;
+    Ok(match below.found.is_empty() {
+        true => Transformed::no(LogicalPlan::Distinct(Distinct::On(DistinctOn { on_expr, select_expr, sort_expr, input, schema }))),
+        false => {
+            let distinct = DistinctOn::try_new(on_expr, select_expr, sort_expr, below.added_to(input)?)?;
+            Transformed::yes(LogicalPlan::Distinct(Distinct::On(distinct)))
+        }
+    })
+}
+
+/// What is to be computed below an operator, each once: a key of DISTINCT ON is that of ORDER BY.
+struct SubqueryColumns {
+    /// Of the operator's input.
+    schema: DFSchemaRef,
+    found: Vec<Expr>,
+}
+
+impl SubqueryColumns {
+    fn of(input: &LogicalPlan) -> SubqueryColumns {
+        SubqueryColumns { schema: Arc::clone(input.schema()), found: Vec::new() }
+    }
+
+    fn replace_in_keys(&mut self, keys: Vec<SortExpr>) -> Result<Vec<SortExpr>> {
+        keys.into_iter().map(|key| Ok(SortExpr { expr: self.replace_in(key.expr)?, ..key })).collect()
+    }
+
+    fn replace_in(&mut self, expr: Expr) -> Result<Expr> {
+        expr.transform_down(|part| {
+            let Some(subquery) = subquery_of(&part) else { return Ok(Transformed::no(part)) };
+            let is_known = |outer: &Expr| matches!(outer, Expr::OuterReferenceColumn(_, column) if self.schema.has_column(column));
+            if !subquery.outer_ref_columns.iter().all(is_known) {
+                let feature = "a subquery in ORDER BY or DISTINCT ON about columns that are not selected";
+                return Err(EngineError::unsupported(feature, Some("add the columns to the SELECT list")).into_datafusion());
+            }
+            let number = self.found.iter().position(|found| *found == part).unwrap_or(self.found.len());
+            if number == self.found.len() {
+                self.found.push(part);
+            }
+            Ok(Transformed::new(Expr::Column(Column::new_unqualified(name(number))), true, TreeNodeRecursion::Jump))
+        })
+        .data()
+    }
+
+    fn added_to(self, input: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+        let columns = self.schema.columns().into_iter().map(Expr::Column);
+        let computed = self.found.into_iter().enumerate().map(|(number, expr)| expr.alias(name(number)));
+        Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns.chain(computed).collect(), input)?)))
+    }
+}
+
+/// One that becomes a join. Others are constants.
+fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::InSubquery(part) => Some(&part.subquery),
+        Expr::Exists(part) => Some(&part.subquery),
+        Expr::SetComparison(part) => Some(&part.subquery),
+        Expr::ScalarSubquery(subquery) if !subquery.outer_ref_columns.is_empty() => Some(subquery),
+        _ => None,
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("__ordered_subquery_{number}")
+}

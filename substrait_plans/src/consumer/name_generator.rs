@@ -1,0 +1,57 @@
+//! Names that nothing else in a plan has.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::common::TableReference;
+use parking_lot::Mutex;
+
+use crate::proto::rel::RelType;
+use crate::proto::{Plan, Rel};
+use crate::walk::{PlanPart, each};
+
+/// What the names of columns begin with that are made here.
+const PREFIX: &str = "__quiver_c";
+
+/// Names that were not given before.
+#[derive(Debug)]
+pub struct NameGenerator {
+    columns: AtomicUsize,
+    /// Columns of the plan's tables that are called like one that is made here, in small letters.
+    taken: HashSet<String>,
+    tables: Mutex<HashSet<String>>,
+}
+
+impl NameGenerator {
+    /// Of a table come the columns that the plan names, in letters of any case, and no others.
+    pub fn of(plan: &Plan) -> NameGenerator {
+        let mut taken = HashSet::new();
+        each(plan, &mut |part| {
+            if let PlanPart::Rel(Rel { rel_type: Some(RelType::Read(read)) }) = part {
+                let names = read.base_schema.iter().flat_map(|schema| &schema.names).map(|name| name.to_lowercase());
+                taken.extend(names.filter(|name| name.starts_with(PREFIX)));
+            }
+        });
+        NameGenerator { columns: AtomicUsize::default(), taken, tables: Mutex::default() }
+    }
+
+    pub fn column(&self) -> String {
+        loop {
+            let name = format!("{PREFIX}{}", self.columns.fetch_add(1, Ordering::Relaxed));
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Another name for a table whose name was taken; None the first time. The schema in front of a name does not count: DataFusion
+    /// takes `t` for `s.t`.
+    pub fn table(&self, name: &str) -> Option<TableReference> {
+        let mut tables = self.tables.lock();
+        if tables.insert(name.to_string()) {
+            return None;
+        }
+        let other = (2_usize..).map(|number| format!("{name}_{number}")).find(|other| tables.insert(other.clone()));
+        other.map(TableReference::bare)
+    }
+}
