@@ -1,36 +1,36 @@
-//! What a plan declares: functions, types and variations of types, each by an anchor and a name in an extension.
+//! The declarations of a plan: functions, types and type variations, each with an anchor and a name in an extension.
 
 use std::collections::HashMap;
 
 use crate::proto::Plan;
 use crate::proto::extensions::simple_extension_declaration::MappingType;
 
-/// Functions of DataFusion and operators of SQL that the standard has not, by their names here.
+/// DataFusion's functions and SQL operators that the standard lacks, under our names.
 pub const OUR_FUNCTIONS: &str = "extension:io.quiver:functions";
 
 /// A name in an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredName {
-    /// As it is written, often with a signature: `add:i64_i64`.
+    /// The name as written, often with a signature: `add:i64_i64`.
     pub name: String,
-    /// The URN or URI of the extension; None if the plan names none for it.
+    /// The URN or URI of the extension; `None` if the plan has none for it.
     pub urn: Option<String>,
 }
 
-/// Whose a name is.
+/// Who defines a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// An extension of the Substrait project.
     Standard,
-    /// Ours.
+    /// Our own extension.
     Ours,
-    /// The plan does not say. DataFusion writes plans so.
+    /// The plan does not say, as in plans of DataFusion.
     Unsaid,
     Other,
 }
 
 impl DeclaredName {
-    /// In small letters, without the signature.
+    /// In lower case, without the signature.
     pub fn base(&self) -> String {
         let name = self.name.split_once(':').map_or(self.name.as_str(), |(name, _)| name);
         name.to_ascii_lowercase()
@@ -49,7 +49,7 @@ impl DeclaredName {
 const STANDARD_URN: &str = "extension:io.substrait:";
 const STANDARD_HOSTS: [&str; 3] = ["github.com", "www.github.com", "raw.githubusercontent.com"];
 
-/// URNs, and the many URIs of before: some with a version or a branch in them, some of the folder alone, some of the file alone.
+/// Accepts URNs, and the many URIs that came before: some contain a version or a branch, some only the folder, some only the file.
 fn is_standard(urn: &str) -> bool {
     if let Some(name) = urn.strip_prefix(STANDARD_URN) {
         return !name.is_empty();
@@ -60,8 +60,8 @@ fn is_standard(urn: &str) -> bool {
     }
 }
 
-/// An address within the project's repository. Names are compared whole: a fork may be called `substrait-fork`, and another host may have
-/// a folder of the project's name.
+/// Whether the address is within the project's repository. Path segments are compared as a whole: a fork may be called `substrait-fork`,
+/// and another host may have a folder of the project's name.
 fn is_of_project(address: &str) -> bool {
     let mut segments = address.split('/');
     let mut is_next = |wanted: &[&str]| segments.next().is_some_and(|segment| wanted.contains(&segment));

@@ -1,4 +1,4 @@
-//! Errors of plans as people see them: one clear sentence, the place in the plan, and what to do.
+//! Errors of plans as users see them: one clear sentence, the position in the plan, and what to do.
 
 use engine::{EngineError, ErrorKind};
 
@@ -30,35 +30,35 @@ pub enum PlanError {
     Invalid { what: String, place: String },
     #[error("there is no table \"{name}\" for {place}")]
     NoTable { name: String, place: String },
-    /// The plan was made for another table of that name, or for what it was before.
+    /// The plan was made for another table of that name, or for an older schema of it.
     #[error("the plan does not fit the table \"{table}\": {what}; make it anew ({place})")]
     Schema { table: String, what: String, place: String },
-    /// The engine found the fault, of types for example.
+    /// The engine rejected the plan, for example because of types.
     #[error("{error}, at {place}")]
     Planning { error: EngineError, place: String },
-    /// A library gave up on the plan in a way that only a fault in it explains.
+    /// A library panicked, which only a fault in the plan explains.
     #[error("the plan cannot be read: {what}; please report it")]
     Panicked { what: String },
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The plan is small, and what has to be planned is not.
+    /// The plan is small, but its expansion is too large.
     #[error(
         "columns of columns make the expressions more than {limit} parts longer than they are written, at {place}; aggregate in between"
     )]
     TooIntricate { limit: usize, place: String },
-    /// A query of ours, or a part of it, cannot be said in a plan.
+    /// A query of ours, or a part of it, cannot be expressed as a plan.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
 impl PlanError {
-    /// For front ends that answer with codes.
+    /// For front ends that return codes.
     pub fn kind(&self) -> ErrorKind {
         match self {
             PlanError::UnknownFunction { .. } | PlanError::UnknownType { .. } | PlanError::Unsupported { .. } | PlanError::Refused(_) => {
                 ErrorKind::Unsupported
             }
-            // As SQL has it of a table that is not there.
+            // As for SQL with a missing table.
             PlanError::NoTable { .. }
             | PlanError::TooLarge { .. }
             | PlanError::TooDeep { .. }
@@ -71,7 +71,7 @@ impl PlanError {
             | PlanError::Schema { .. }
             | PlanError::Panicked { .. } => ErrorKind::Invalid,
             PlanError::Planning { error, .. } => match error.kind() {
-                // It was the plan that led there.
+                // An internal error here was caused by the plan.
                 ErrorKind::Internal => ErrorKind::Invalid,
                 kind => kind,
             },
@@ -79,7 +79,7 @@ impl PlanError {
         }
     }
 
-    /// What more there is to say.
+    /// A hint for the user.
     pub fn hint(&self) -> Option<&str> {
         match self {
             PlanError::Planning { error, .. } | PlanError::Engine(error) => error.hint(),
@@ -87,7 +87,7 @@ impl PlanError {
         }
     }
 
-    /// With the place of the relation, where the error names only a part of one.
+    /// Prefixes the path of the relation, if the error has only a path within one.
     pub(crate) fn within(mut self, rel: &str) -> PlanError {
         match &mut self {
             PlanError::UnknownFunction { place, .. }

@@ -1,6 +1,6 @@
-//! Substrait plans in and out: plans of other engines as queries of ours, and queries of ours as plans that other engines read.
+//! Substrait plans in both directions: runs plans of other engines, and writes our queries as plans that other engines read.
 //!
-//! No network here, and no storage: plans are bytes, tables are the engine's.
+//! This crate has no network and no storage: plans are bytes, and the engine has the tables.
 
 mod consumer;
 mod declared;

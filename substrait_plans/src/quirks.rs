@@ -1,21 +1,22 @@
-//! What producers are known to do in other ways than the standard says. A plan names its producer for this.
+//! Known deviations of producers from the standard. A plan names its producer for this.
 
 use crate::decode::PRODUCER;
 use crate::proto::Plan;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// A project without an emit gives its expressions alone, and not the columns of its input before them.
+    /// A project without an emit returns only its expressions, without the columns of its input.
     pub project_drops_input: bool,
-    /// An aggregate of several grouping sets has no column that tells which set a row is of.
+    /// An aggregate with several grouping sets has no column for the index of the set.
     pub no_set_index: bool,
-    /// The column of a mark join is false where the standard has NULL.
+    /// The mark column of a join is false where the standard's is NULL.
     pub two_valued_marks: bool,
-    /// Variations of types are numbers that the plan does not declare.
+    /// Type variations are numbers that the plan does not declare.
     pub numbered_variations: bool,
-    /// A name without an extension is that of a function of DataFusion first.
+    /// A name without an extension is first of all a DataFusion function.
     pub own_names_first: bool,
-    /// A decimal and a double are compared as decimals. The standard compares values of one type only, and here they would be doubles.
+    /// A decimal and a double are compared as decimals. The standard compares only values of the same type, and here they would be
+    /// doubles.
     pub doubles_as_decimals: bool,
 }
 
@@ -32,7 +33,7 @@ impl Quirks {
                 doubles_as_decimals: true,
                 ..Quirks::default()
             },
-            // Its mark is only ever asked whether it is true.
+            // Our plans only test whether the mark is true.
             PRODUCER => Quirks { two_valued_marks: true, ..Quirks::default() },
             _ => Quirks::default(),
         }

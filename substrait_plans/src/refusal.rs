@@ -2,11 +2,11 @@
 
 use datafusion::common::DataFusionError;
 
-/// What no plan can say without a change of its meaning, and why. Nothing was encoded.
+/// What a plan cannot express without changing its meaning, and why. Nothing was encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be put into a plan: {why}")]
 pub struct Refusal {
-    /// As people call it: a clause, a function, a type.
+    /// A clause, a function or a type, as users call it.
     pub what: String,
     pub why: String,
 }
@@ -17,7 +17,7 @@ impl Refusal {
     }
 }
 
-/// An expression that does not fit the rows it is about, or has no type.
+/// An expression that does not match its input, or has no type.
 impl From<DataFusionError> for Refusal {
     fn from(error: DataFusionError) -> Refusal {
         Refusal::new("an expression of the query", error.strip_backtrace())

@@ -1,4 +1,4 @@
-//! What front ends call: plans as bytes in, rows out; SQL in, plans as bytes out.
+//! The interface for front ends: runs serialized plans, and serializes the plans of SQL queries.
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ use crate::producer::produce;
 use crate::proto::Plan;
 use crate::walk::{PlanPart, each, tables_of};
 
-/// The oldest version of Substrait whose plans are read: what they name in other ways than today is known.
+/// The oldest supported version of Substrait; the older forms of its plans are supported.
 pub const VERSION_MIN: &str = "0.1.0";
 
-/// More tables, and more of their names, are not in the line that lists and the audit have of a plan.
+/// The line of a plan in lists and the audit has at most this many tables, and this much of their names.
 const TABLES_SHOWN_MAX: usize = 20;
 const NAME_CHARS_MAX: usize = 100;
 
-/// The newest version whose plans are read, such as `0.87.0`.
+/// The newest supported version, such as `0.87.0`.
 pub fn version_max() -> String {
     format!("0.{NEWEST_MINOR}.0")
 }
 
-/// Runs a serialized `substrait.Plan` as `Session::execute` runs SQL: nothing of it runs before its output is polled. Lists and the audit
-/// have it as one line that names its tables.
+/// Runs a serialized `substrait.Plan` as `Session::execute` runs SQL: it starts when its output is polled. Lists and the audit show it as
+/// one line with its tables.
 pub async fn run(session: &Session, plan: &[u8], binding: &Binding) -> Result<QueryOutput, PlanError> {
     let Reading { text, failure, build } = Reading::of(plan);
     let output = session.execute_plan_of(&text, plan.len(), binding, build).await;
     output.map_err(|error| failure.of(error))
 }
 
-/// The same with the values of a row of `parameters` for the plan's dynamic parameters, in the order of their references.
+/// The same with a row of `parameters` as the values of the plan's dynamic parameters, in the order of their references.
 pub async fn run_with(
     session: &Session,
     plan: &[u8],
@@ -50,14 +50,14 @@ pub async fn run_with(
     output.map_err(|error| failure.of(error))
 }
 
-/// The columns and parameters of a plan, which does not run.
+/// The columns and parameters of a plan, without running it.
 pub async fn describe(session: &Session, plan: &[u8], binding: &Binding) -> Result<Description, PlanError> {
     let Reading { text, failure, build } = Reading::of(plan);
     let described = session.describe_plan_of(&text, binding, build).boxed().await;
     described.map_err(|error| failure.of(error))
 }
 
-/// The plan of a query, serialized. It is analysed and optimised, and names the tables that it was made of.
+/// The serialized plan of a query. It is analyzed and optimized, and contains the names of the tables.
 pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError> {
     let (failure, binding, statement) = (Failure::default(), Binding::default(), sql.to_string());
     let noted = failure.clone();
@@ -70,12 +70,12 @@ pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError
     made.map_err(|error| failure.of(error))
 }
 
-/// The bytes of a plan that was written in any format that [`format_plan`] writes and that can be read again.
+/// Reads a plan in any format that [`format_plan`] writes and that can be parsed again.
 pub fn read(written: &[u8]) -> Result<Vec<u8>, PlanError> {
     parse(written, &Limits::default()).map(|plan| encode(&plan))
 }
 
-/// A serialized plan in another format.
+/// Converts a serialized plan to another format.
 pub fn format_plan(plan: &[u8], format: PlanFormat) -> Result<Vec<u8>, PlanError> {
     match format {
         PlanFormat::Binary => Ok(plan.to_vec()),
@@ -98,7 +98,7 @@ fn in_words(error: &PlanError) -> EngineError {
 
 type Build = Box<dyn FnOnce(Arc<PlanContext>) -> BoxFuture<'static, Result<LogicalPlan, EngineError>> + Send>;
 
-/// A plan on its way into the engine. One that cannot be decoded is a statement as well, so that lists and the audit have it.
+/// A plan that is passed to the engine. One that cannot be decoded is a statement as well, so that lists and the audit show it.
 struct Reading {
     text: String,
     failure: Failure,
@@ -124,7 +124,7 @@ impl Reading {
     }
 }
 
-/// What was wrong with a plan, while the engine has it in words of its own.
+/// Keeps the plan's error while the engine has its own form of it.
 #[derive(Clone, Default)]
 struct Failure(Arc<Mutex<Option<PlanError>>>);
 
@@ -148,7 +148,7 @@ impl Failure {
     }
 }
 
-/// One line, without anything that is in a literal.
+/// Summarizes a plan in one line, without the content of literals.
 fn summary(plan: &Plan) -> String {
     let (mut tables, mut has_more) = (Vec::new(), false);
     each(plan, &mut |part| {

@@ -1,5 +1,5 @@
-//! A switch for each optimisation of ours: `SET quiver.zone_pruning = false`. Results are the same
-//! either way; docs/performance.md says what each is worth.
+//! Settings of the engine, most of them switches for our optimisations: `SET quiver.zone_pruning = false`. Results are the same either
+//! way; docs/performance.md says what each is worth.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,7 @@ extensions_options! {
     }
 }
 
-/// The settings as SET knows them; DataFusion lists an extension's without their prefix.
+/// The settings' full names; DataFusion lists those of an extension without their prefix.
 pub const NAMES: [&str; 13] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
@@ -106,11 +106,11 @@ impl EngineSettings {
 /// How much of a query runs on the remote node that holds a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pushdown {
-    /// Nothing: the node hands out the whole table.
+    /// Nothing: the node returns the whole table.
     Off,
-    /// Filters and the choice of columns.
+    /// Filters and the selection of columns.
     Filter,
-    /// Everything that can.
+    /// Everything that can be pushed down.
     #[default]
     Full,
 }
@@ -140,14 +140,14 @@ impl FromStr for Pushdown {
     }
 }
 
-/// `SET precopy`.
+/// The setting `precopy`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Precopy {
-    /// Every pass reads where the rows lie.
+    /// Every pass reads the rows in place.
     Off,
-    /// Always staged; what is larger than the query's memory is an error.
+    /// Input is always staged; more than the query's memory is an error.
     On,
-    /// Staged where that pays and there is room.
+    /// Input is staged if that pays off and there is room.
     #[default]
     Auto,
 }
@@ -179,7 +179,7 @@ impl FromStr for Precopy {
 
 impl EngineSettings {
     pub fn pushdown(&self) -> Pushdown {
-        // SET takes no other value.
+        // SET accepts no invalid value.
         self.pushdown.parse().unwrap_or_default()
     }
 

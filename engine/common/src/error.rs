@@ -29,14 +29,14 @@ pub enum EngineError {
     Sql { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{}", bounded(message))]
     Execution { message: String, hint: Option<String> },
-    /// A value with which the statement cannot be run.
+    /// The statement cannot be run with this value.
     #[error("{}", bounded(message))]
     Data { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{} is not supported", bounded(feature))]
     Unsupported { feature: String, hint: Option<String> },
     #[error("NULL in column \"{}\" of \"{}\", which is NOT NULL (row {row} of the rows being written)", bounded(column), bounded(table))]
     NotNull { table: String, column: String, row: u64 },
-    /// A row that a constraint of its table does not allow.
+    /// A row violates a constraint of its table.
     #[error("{}", bounded(message))]
     Constraint { constraint: String, message: String },
     #[error("out of memory: {}", bounded(message))]
@@ -55,7 +55,7 @@ pub enum EngineError {
     NotOwnQuery { id: u64 },
     #[error("statement {id} has done its work: it is being committed, or only its answer was not read yet")]
     QueryDone { id: u64 },
-    /// A plan that was made elsewhere cannot be used.
+    /// A foreign plan cannot be used.
     #[error("{}", bounded(message))]
     Plan { message: String, hint: Option<String>, kind: ErrorKind },
     /// Another machine, or an object on it, is unreachable for now.

@@ -54,7 +54,7 @@ impl ReportCollector {
         self.counted.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// An error if a segment the query reads was cut short since it began.
+    /// An error if a segment that the query reads was truncated since it began.
     pub fn check_segments(&self) -> Result<(), StoreError> {
         self.segments.lock().iter().try_for_each(|segment| segment.check_intact())
     }

@@ -37,7 +37,7 @@ pub fn check_address_space(threads: usize) -> Result<(), EngineError> {
     Err(EngineError::Execution { message, hint: Some(hint.into()) })
 }
 
-/// The limit, if there is one.
+/// The limit of the address space, if there is one.
 fn address_space_bytes() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

@@ -1,5 +1,5 @@
-//! Declared and physical types. Clients see the declared schema; a segment may hold a column
-//! narrower, and the scan restores it. This file alone knows which.
+//! Declared and physical types. Clients see the declared schema; a segment may store a column in a narrower type, and the scan restores
+//! it. Only this file knows the mapping.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub fn is_tensor(field: &Field) -> bool {
     matches!(field.data_type(), DataType::FixedSizeList(..)) && field.metadata().get(EXTENSION_NAME).is_some_and(|name| name == TENSOR)
 }
 
-/// The declared schema of a table made from rows of `schema`.
+/// The declared schema of a table created from rows of `schema`.
 pub fn declared_schema(schema: &Schema) -> Schema {
     let fields = schema
         .fields()

@@ -1,7 +1,7 @@
-//! What SQL means where DataFusion says otherwise: functions, casts, optimizer rules, and operators that stop at once.
+//! SQL semantics that differ from DataFusion's: functions, casts, optimizer rules, and operators that can be cancelled quickly.
 //!
-//! - [`functions`] — functions under the names of DataFusion's, and those that stand in the place of operators and casts
-//! - [`optimizer`] — rules among DataFusion's own
+//! - [`functions`] — functions with the names of DataFusion's, and functions that replace operators and casts
+//! - [`optimizer`] — rules that run among DataFusion's own
 //! - [`cancel`] — operators and expressions that stop with their query
 
 pub mod cancel;

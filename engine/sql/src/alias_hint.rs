@@ -1,4 +1,4 @@
-//! The alias that a misspelt name in HAVING was perhaps meant to be: DataFusion knows it, and names columns alone.
+//! Suggests the alias that a misspelled name in HAVING may have meant: DataFusion accepts aliases there, but suggests only columns.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use crate::QuiverDialect;
 use common::error::nearest;
 
-/// Nobody types a longer statement.
+/// Longer statements are not typed by hand.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 pub fn similar_alias(sql: &str, name: &str) -> Option<String> {
@@ -42,7 +42,7 @@ impl Visitor for Selects<'_> {
     }
 }
 
-/// Whether the name stands in an expression.
+/// Whether the name occurs in an expression.
 struct NameFinder<'a> {
     name: &'a str,
 }

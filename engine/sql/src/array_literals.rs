@@ -1,5 +1,5 @@
-//! `[a, $1, (SELECT …)]` as `make_array(a, $1, (SELECT …))`. DataFusion plans what is in brackets as if nothing were around it: no WITH, no
-//! row of the query outside, no type of a parameter, no name that a lambda gives.
+//! Rewrites `[a, $1, (SELECT …)]` to `make_array(a, $1, (SELECT …))`. DataFusion plans the elements in brackets without their context: no
+//! WITH, no outer row, no type of a parameter, no parameter of a lambda.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 
 const FUNCTION: &str = "make_array";
 
-/// Changes the statement in place, after all that makes names of what was written. Lists of constants stay: they can be long.
+/// Changes the statement in place, after all steps that derive names from its text. Lists of constants stay, because they can be long.
 pub fn rewrite_arrays(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
@@ -26,7 +26,7 @@ pub fn rewrite_arrays(statement: &mut Statement) {
 struct ArrayRewriter {
     /// Names, parameters and subqueries that were visited.
     references: usize,
-    /// How many there were before each list around the expression.
+    /// The value of `references` before each enclosing list.
     before: Vec<usize>,
 }
 

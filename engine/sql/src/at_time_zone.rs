@@ -1,12 +1,12 @@
-//! `x AT TIME ZONE zone` as the function that it is. DataFusion takes it for a cast, and so gives an instant of an instant, and takes no
-//! zone but a literal.
+//! Rewrites `x AT TIME ZONE zone` to the function call. DataFusion plans a cast, which converts an instant to an instant and accepts only
+//! a literal as the zone.
 
 use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use super::fragments::expr_of;
 use common::error::EngineError;
 
-/// Changes the expression in place, if it is one.
+/// Changes the expression in place if it has this form.
 pub fn move_to_zone(expr: &mut Expr) -> Result<(), EngineError> {
     let Expr::AtTimeZone { timestamp, time_zone } = expr else { return Ok(()) };
     let mut call = expr_of("timezone(1, 2)").map_err(|error| EngineError::internal(error.to_string()))?;

@@ -1,14 +1,14 @@
 //! `a AND b AND c AND …` as a balanced tree.
 //!
-//! The parser makes a level of each operator. The field of an expression names every level of it (`Expr::to_field` of
-//! datafusion-expr 55), so planning takes time with the square of the number of levels: 5,000 terms took half a minute.
+//! The parser nests each operator one level deeper. The field of an expression names every level of it (`Expr::to_field` of
+//! datafusion-expr 55), so planning takes quadratic time: 5,000 terms took half a minute.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
 
-/// Shorter chains stay as they are written, which is how EXPLAIN shows them.
+/// Shorter chains stay as written, so that EXPLAIN shows them that way.
 const OPERATORS_MIN: usize = 32;
 
-/// Changes a chain of ANDs or of ORs in place. It has the same terms in the same order.
+/// Balances a chain of ANDs or ORs in place. The terms and their order stay the same.
 pub fn balance(expr: &mut Expr) {
     let Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = expr else { return };
     let op = op.clone();

@@ -1,27 +1,26 @@
-//! `CREATE TABLE t (x, y) AS SELECT …`: the parser wants a type after each name, so the list is cut
-//! out of the tokens and read here.
+//! `CREATE TABLE t (x, y) AS SELECT …`: the parser requires a type after each name, so the list is cut out of the tokens and parsed here.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::order_clause::KeyColumn;
 use super::significant_tokens::{is_word, significant};
 
-/// What DataFusion's parser does not know of CREATE TABLE.
+/// Clauses of CREATE TABLE that DataFusion's parser does not know.
 #[derive(Debug, Default)]
 pub struct TableClauses {
     pub key: Vec<KeyColumn>,
-    /// Of the first columns of the query, in the place of those they have there.
+    /// New names for the first columns of the query.
     pub names: Vec<String>,
 }
 
-/// Takes the list out, if the statement is a CREATE TABLE … AS that has one without types.
+/// Cuts out the list, if the statement is a CREATE TABLE … AS that has one without types.
 pub fn take_column_list(tokens: &mut Vec<TokenWithSpan>) -> Vec<String> {
     let Some((names, open, close)) = find_list(tokens) else { return Vec::new() };
     tokens.drain(open..=close);
     names
 }
 
-/// The names, and where the parentheses around them are.
+/// The names, and the positions of the parentheses around them.
 fn find_list(tokens: &[TokenWithSpan]) -> Option<(Vec<String>, usize, usize)> {
     let mut words = significant(tokens).map(|(index, token)| (index, &token.token)).peekable();
     for keyword in ["CREATE", "OR", "REPLACE", "TEMPORARY", "TABLE", "IF", "NOT", "EXISTS"] {

@@ -14,7 +14,7 @@ use common::error::EngineError;
 pub struct CopyTo {
     pub query: Box<Query>,
     pub path: String,
-    /// Names in lower case, without `format.`
+    /// Names in lower case, without the prefix `format.`.
     pub options: Vec<(String, String)>,
 }
 
@@ -33,7 +33,7 @@ pub fn is_copy_from(tokens: &[TokenWithSpan]) -> bool {
     false
 }
 
-/// `COPY … FROM`, which PostgreSQL's dialect knows.
+/// Parses `COPY … FROM` in PostgreSQL's dialect, which supports it.
 pub fn parse_from(sql: &str) -> Result<Box<ast::Statement>, DataFusionError> {
     let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql)?;
     match (statements.pop(), statements.is_empty()) {

@@ -1,4 +1,4 @@
-//! The dialect that statements are parsed in: sqlparser's generic one, but for numbers and for what `^` is.
+//! The dialect of statements: sqlparser's generic one, except for numbers and the precedence of `^`.
 
 use std::any::TypeId;
 
@@ -46,8 +46,8 @@ impl Dialect for QuiverDialect {
         }
     }
 
-    /// `IN ((SELECT …), 7)`: sqlparser takes what begins with a query for one query. `a IS DISTINCT FROM b AND c`: it takes `b AND c`
-    /// for what `a` is compared with.
+    /// `IN ((SELECT …), 7)`: sqlparser parses a list that begins with a query as one query. `a IS DISTINCT FROM b AND c`: it compares `a`
+    /// with `b AND c`.
     fn parse_infix(&self, parser: &mut Parser<'_>, expr: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
         if begins_list_with_query(parser) {
             return Some(list_with_query(parser, expr));
@@ -56,7 +56,7 @@ impl Dialect for QuiverDialect {
         if !negated && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             return None;
         }
-        // All but AND and OR binds closer than NOT.
+        // All operators but AND and OR bind closer than NOT.
         let operand = parser.parse_subexpr(self.prec_value(Precedence::UnaryNot));
         Some(operand.map(|operand| match (Box::new(expr.clone()), Box::new(operand)) {
             (expr, operand) if negated => Expr::IsNotDistinctFrom(expr, operand),
@@ -99,22 +99,28 @@ fn list_with_query(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserE
     Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
 }
 
-/// Whether `[NOT] IN ((…),` comes next, with a query inside.
+/// Whether `[NOT] IN ((…),` or `[NOT] IN ((…) +` comes next, with a query in the inner parentheses.
 fn begins_list_with_query(parser: &Parser<'_>) -> bool {
     let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
     let at = usize::from(is(0, Keyword::NOT));
     let opens = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
-    if !is(at, Keyword::IN) || !opens(at + 1) || !opens(at + 2) || !(is(at + 3, Keyword::SELECT) || is(at + 3, Keyword::WITH)) {
+    if !is(at, Keyword::IN) || !opens(at + 1) || !opens(at + 2) {
         return false;
     }
-    // Of tokens with the space between them: others are found by a walk from here.
+    let first = (at + 3..).find(|at| !opens(*at)).unwrap_or(at);
+    if !is(first, Keyword::SELECT) && !is(first, Keyword::WITH) {
+        return false;
+    }
+    // Uses tokens with whitespace: the accessors that skip it walk from here each time.
     let mut depth = 0_usize;
     for at in 0.. {
         match parser.peek_nth_token_no_skip(at).token {
             Token::LParen => depth += 1,
             Token::RParen if depth == 2 => {
                 let mut after = (at + 1..).map(|at| parser.peek_nth_token_no_skip(at).token);
-                return after.find(|token| !matches!(token, Token::Whitespace(_))) == Some(Token::Comma);
+                let next = after.find(|token| !matches!(token, Token::Whitespace(_)));
+                // A word continues the query: UNION, ORDER BY.
+                return next.is_some_and(|token| !matches!(token, Token::RParen | Token::Word(_) | Token::EOF));
             }
             Token::RParen => depth -= 1,
             Token::EOF => break,
@@ -146,7 +152,7 @@ mod tests {
         }
     }
 
-    /// How the expression is put together.
+    /// The parsed expression.
     fn parsed(sql: &str) -> Expr {
         let mut expr = expr_of(sql).unwrap();
         let _ = expr.visit(&mut WithoutParentheses);

@@ -1,5 +1,5 @@
-//! `DISTINCT ON (1)`: a number is a place in the SELECT list, as in PostgreSQL. DataFusion takes it for a constant, of which there is one
-//! group.
+//! `DISTINCT ON (1)`: a number is a position in the SELECT list, as in PostgreSQL. DataFusion treats it as a constant, so that all rows
+//! are one group.
 
 use datafusion::sql::sqlparser::ast::{Distinct, Expr, Select, SelectItem, Value};
 

@@ -1,5 +1,5 @@
-//! INTERSECT ALL and EXCEPT ALL, which DataFusion answers as if ALL were not there: rows and their
-//! copies are counted on both sides, and each row comes out as often as the counts say.
+//! INTERSECT ALL and EXCEPT ALL, which DataFusion answers as if ALL were missing. Here the copies of each row are counted on both sides,
+//! and the row is repeated as often as the counts require.
 
 use std::ops::ControlFlow;
 
@@ -9,17 +9,17 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use super::fragments::query_of;
 use common::error::EngineError;
 
-/// The names no table or column of a user has.
+/// Names that no table or column of a user has.
 const LEFT: &str = "\"quiver all: left\"";
 const RIGHT: &str = "\"quiver all: right\"";
 const IS_LEFT: &str = "\"quiver all: is left\"";
 const COPIES: &str = "\"quiver all: copies\"";
 const COPY: &str = "\"quiver all: copy\"";
 
-/// Each of them makes the plan several levels deeper.
+/// Each operator makes the plan several levels deeper.
 const OPERATORS_MAX: usize = 100;
 
-/// Rewrites the operators of one query, not those of the queries inside of it.
+/// Rewrites the operators of one query, but not those of nested queries.
 pub fn rewrite_set_all(body: &mut SetExpr) -> Result<(), EngineError> {
     let mut found = 0;
     rewrite(body, &mut found)?;
@@ -36,7 +36,7 @@ fn rewrite(body: &mut SetExpr, found: &mut usize) -> Result<(), EngineError> {
     rewrite(right, found)?;
     let copies = match (*set_quantifier, *op) {
         (SetQuantifier::All, SetOperator::Intersect) => format!("least(sum({IS_LEFT}), count(*) - sum({IS_LEFT}))"),
-        // Those of the left side less those of the right.
+        // The copies on the left side minus those on the right.
         (SetQuantifier::All, SetOperator::Except | SetOperator::Minus) => format!("2 * sum({IS_LEFT}) - count(*)"),
         _ => return Ok(()),
     };
@@ -47,7 +47,7 @@ fn rewrite(body: &mut SetExpr, found: &mut usize) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// No copies is an empty range, and so no row.
+/// For zero copies the range is empty, so there is no row.
 fn counted(copies: &str, sides: [SetExpr; 2]) -> Result<SetExpr, EngineError> {
     let sql = format!(
         "SELECT * EXCLUDE ({COPIES}, {COPY}) FROM (SELECT *, unnest(range(0, {COPIES})) AS {COPY} FROM (\
@@ -69,7 +69,7 @@ fn as_query(side: SetExpr) -> Result<Box<Query>, ParserError> {
     }
 }
 
-/// Puts the two queries in their places.
+/// Inserts the two queries at their positions.
 struct SetOperands {
     left: Option<Box<Query>>,
     right: Option<Box<Query>>,

@@ -1,4 +1,4 @@
-//! `FETCH FIRST 3 ROWS ONLY`, which is LIMIT 3.
+//! Rewrites `FETCH FIRST 3 ROWS ONLY` to LIMIT 3.
 
 use datafusion::sql::sqlparser::ast::{Expr, Fetch, LimitClause, Query, Value};
 

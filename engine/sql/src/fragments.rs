@@ -1,4 +1,4 @@
-//! Pieces of SQL that are ours, parsed without places: they would be taken for places in the statement.
+//! Parses our own fragments of SQL without positions: their positions would be taken for positions in the statement.
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -17,7 +17,7 @@ pub fn expr_of(sql: &str) -> Result<Expr, ParserError> {
     parser_of(sql)?.parse_expr()
 }
 
-/// All of `sql` is the name of a type.
+/// Parses a type; `sql` must contain nothing else.
 pub fn type_of(sql: &str) -> Result<DataType, ParserError> {
     let mut parser = parser_of(sql)?;
     let data_type = parser.parse_data_type()?;

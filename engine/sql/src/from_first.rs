@@ -1,4 +1,4 @@
-//! `FROM t`, which is `SELECT * FROM t`.
+//! Rewrites `FROM t` to `SELECT * FROM t`.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::significant_tokens::{is_word, significant};
 
-/// Says so in each query of the statement.
+/// Adds the SELECT to each query of the statement.
 pub fn select_all(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => select_all_of(statement),
@@ -21,7 +21,7 @@ pub fn select_all(statement: &mut Statement) {
     }
 }
 
-/// The same in a part of one.
+/// The same for a part of a statement.
 pub fn select_all_of(part: &mut impl VisitMut) {
     let _ = part.visit(&mut InSelect);
 }
@@ -44,7 +44,8 @@ impl VisitorMut for InSelect {
     }
 }
 
-/// The same in the tokens, where FROM begins a query: the parser knows nothing behind such a FROM, and none behind INSERT.
+/// Adds it to the tokens where FROM begins a query: the parser does not accept all clauses after such a FROM, and does not accept it after
+/// INSERT.
 pub fn select_all_first(tokens: &mut Vec<TokenWithSpan>) {
     let read: &[TokenWithSpan] = tokens;
     let words: Vec<usize> = significant(read).map(|(index, _)| index).collect();
@@ -58,7 +59,7 @@ pub fn select_all_first(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Whether a FROM stands where a query begins.
+/// Whether a FROM is at the beginning of a query.
 fn begins_query(tokens: &[TokenWithSpan], words: &[usize], at: usize) -> bool {
     let word = |at: usize| &tokens[words[at]].token;
     let is = |before: usize, keyword: &str| at >= before && is_word(word(at - before), keyword);
@@ -78,7 +79,7 @@ fn begins_query(tokens: &[TokenWithSpan], words: &[usize], at: usize) -> bool {
     }
 }
 
-/// Whether a query of WITH ends here: `AS (SELECT …)`.
+/// Whether the parenthesis ends a query of WITH: `AS (SELECT …)`.
 fn ends_with(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
     let token = |at: usize| &tokens[words[at]].token;
     let mut depth = 0usize;
@@ -96,7 +97,7 @@ fn ends_with(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
     false
 }
 
-/// Whether SELECT stands behind it, in the same query.
+/// Whether a SELECT follows in the same query.
 fn has_select(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
     let mut depth = 0usize;
     for index in words {
@@ -115,7 +116,7 @@ fn has_select(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
     false
 }
 
-/// Where the FROM of an INSERT stands, behind the name of the table and the columns.
+/// The position of the FROM of an INSERT, after the name of the table and the columns.
 fn from_to_insert(tokens: &[TokenWithSpan]) -> Option<usize> {
     let mut words = significant(tokens).peekable();
     words.next_if(|(_, token)| is_word(&token.token, "INSERT"))?;
@@ -128,7 +129,7 @@ fn from_to_insert(tokens: &[TokenWithSpan]) -> Option<usize> {
             Token::RParen => depth = depth.checked_sub(1)?,
             _ if depth > 0 => {}
             Token::Word(_) if is_word(&token.token, "FROM") && before.is_some() => return Some(index),
-            // Names with points between them.
+            // Parts of a name with periods between them.
             Token::Word(_) if matches!(before, None | Some(Token::Period)) => {}
             Token::Period => {}
             _ => return None,

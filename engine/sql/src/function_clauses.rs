@@ -1,5 +1,5 @@
-//! What is said in a call and a function of its kind has no use for: DataFusion drops FILTER, OVER, DISTINCT and ORDER BY of a scalar
-//! function, and DISTINCT and FILTER of a window function. ORDER BY of an aggregate that does not look at it changes nothing.
+//! Checks clauses that a function does not support: DataFusion ignores FILTER, OVER, DISTINCT and ORDER BY of a scalar function, and
+//! DISTINCT and FILTER of a window function. ORDER BY is harmless for an aggregate that does not depend on it.
 
 use std::ops::ControlFlow;
 
@@ -14,10 +14,10 @@ use super::fragments::expr_of;
 use super::merged_names::normalized;
 use common::error::EngineError;
 
-/// Aggregates whose result is the same in any order, to the last digit.
+/// Aggregates whose result is exactly the same in any order.
 const IN_ANY_ORDER: [&str; 10] = ["min", "max", "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor", "approx_distinct"];
 
-/// Aggregates that compute a number of numbers.
+/// Aggregates that compute a number from numbers.
 const OF_NUMBERS: [&str; 13] = [
     "sum",
     "avg",
@@ -34,7 +34,7 @@ const OF_NUMBERS: [&str; 13] = [
     "var_population",
 ];
 
-/// Refuses such clauses, or leaves them out. `any_value(a ORDER BY b)` becomes the first of the values.
+/// Refuses such clauses or drops them. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
     let mut calls = Calls { state };
     let done = match statement {
@@ -81,7 +81,7 @@ impl Calls<'_> {
             return Err(refused(said.first(), &name, "it says which keys each group has"));
         }
         let aggregate = self.state.aggregate_functions().get(&name);
-        // These are functions of windows where they stand OVER one.
+        // With OVER these are window functions.
         let is_both = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
         let is_window = said.over && (aggregate.is_none() || is_both);
         if is_window && (said.distinct || said.filter) {
@@ -107,7 +107,7 @@ impl Calls<'_> {
     }
 }
 
-/// DataFusion knows no ORDER BY here. Where it changes nothing it is left out.
+/// DataFusion does not support ORDER BY here. It is dropped if it does not change the result.
 fn in_window(function: &mut Function, name: &str) -> Result<(), EngineError> {
     if !IN_ANY_ORDER.contains(&name) && !OF_NUMBERS.contains(&name) {
         let feature = format!("ORDER BY in the arguments of {name}() OVER a window");
@@ -119,8 +119,8 @@ fn in_window(function: &mut Function, name: &str) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// `quantile_cont(x, 0.9 ORDER BY x)` is `quantile_cont(0.9) WITHIN GROUP (ORDER BY x)`. DataFusion takes what stands behind ORDER BY for
-/// the values, whatever the first argument is.
+/// `quantile_cont(x, 0.9 ORDER BY x)` means `quantile_cont(0.9) WITHIN GROUP (ORDER BY x)`. DataFusion uses the expression after ORDER BY
+/// as the values, whatever the first argument is.
 fn check_order_of_values(function: &Function) -> Result<(), EngineError> {
     let FunctionArguments::List(list) = &function.args else { return Ok(()) };
     let FunctionArgumentList { args, clauses, .. } = list;
@@ -139,7 +139,7 @@ fn check_order_of_values(function: &Function) -> Result<(), EngineError> {
     }
 }
 
-/// A constant orders nothing. DataFusion takes a number for the column of that number, as in ORDER BY of a query.
+/// A constant does not order anything. DataFusion treats a number as the position of a column, as in ORDER BY of a query.
 fn drop_constant_keys(function: &mut Function) {
     let FunctionArguments::List(list) = &mut function.args else { return };
     for clause in &mut list.clauses {
@@ -150,7 +150,7 @@ fn drop_constant_keys(function: &mut Function) {
     list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(keys) if keys.is_empty()));
 }
 
-/// `sum(NULL)` is NULL: what is computed of numbers takes it for one. DataFusion knows no sum of what has no type.
+/// `sum(NULL)` is NULL: numeric aggregates treat it as a number. DataFusion has no sum of an untyped NULL.
 fn type_null(function: &mut Function) -> Result<(), EngineError> {
     let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! `GROUP BY (a, b)`: the columns, one by one. DataFusion takes them for a struct, which no item of the SELECT list is.
-//! `ROLLUP ((a, b), c)` and `CUBE (a, a)`: the sets, one by one. DataFusion takes columns there, and each once.
+//! `GROUP BY (a, b)` means the separate columns; DataFusion makes a struct of them, which matches no item of the SELECT list.
+//! `ROLLUP ((a, b), c)` and `CUBE (a, a)` are expanded to their sets; DataFusion accepts only distinct columns there.
 
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr};
 

@@ -1,4 +1,5 @@
-//! `SELECT 1 FROM t HAVING true`: without GROUP BY all rows are one group, as in PostgreSQL. DataFusion knows that of aggregates alone.
+//! `SELECT 1 FROM t HAVING true`: without GROUP BY all rows are one group, as in PostgreSQL. DataFusion handles that only if there are
+//! aggregates.
 
 use std::ops::ControlFlow;
 
@@ -9,12 +10,12 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Select, VisitMut, Vi
 use super::fragments::expr_of;
 use common::error::EngineError;
 
-/// Whether an error is about one. DataFusion gives it no type but that of all errors of planning.
+/// Whether an error is about this. DataFusion gives it the general type of planning errors.
 pub fn is_about_having(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("HAVING clause references: "))
 }
 
-/// Each HAVING gets an aggregate that changes nothing.
+/// Adds an aggregate without effect to each HAVING.
 pub fn add_aggregates(statement: &mut Statement) -> Result<(), EngineError> {
     match statement {
         Statement::Statement(statement) => {

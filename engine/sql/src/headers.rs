@@ -1,5 +1,5 @@
-//! What the columns of a result are called: an expression that has no name is called as it is written.
-//! DataFusion would call `1 + a` `Int64(1) + t.a`.
+//! The names of result columns: an expression without an alias has its own text as its name. DataFusion would name `1 + a`
+//! `Int64(1) + t.a`.
 
 use std::ops::ControlFlow;
 
@@ -8,23 +8,23 @@ use datafusion::sql::sqlparser::ast::{
     self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitMut, VisitorMut,
 };
 
-/// The names that the columns of a result have to get.
+/// The names that the columns of a result should have.
 #[derive(Debug, Default)]
 pub struct Headers(Vec<Item>);
 
 /// An item of a SELECT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
-    /// By its alias or as the column it is.
+    /// Has an alias or is a column.
     Named,
     Text(String),
-    /// `*`, which stands for nobody knows how many columns.
+    /// `*`, which stands for an unknown number of columns.
     Several,
 }
 
 impl Headers {
-    /// Of a query whose result people see, or that makes a table. What other parts of a statement can refer
-    /// to, such as a subquery or a view, keeps the names that DataFusion gives.
+    /// For a query whose result is shown or becomes a table. Parts that a statement can refer to, such as a subquery or a view, keep
+    /// DataFusion's names.
     pub fn of(statement: &Statement) -> Headers {
         match statement {
             Statement::Statement(statement) => Headers(of_statement(statement).unwrap_or_default()),
@@ -32,7 +32,7 @@ impl Headers {
         }
     }
 
-    /// For each of `columns` columns the name it gets, if it gets one.
+    /// For each of `columns` columns the new name, if it gets one.
     pub fn names(&self, columns: usize) -> Vec<Option<String>> {
         let mut names = vec![None; columns];
         let several = self.0.iter().filter(|item| **item == Item::Several).count();
@@ -40,7 +40,7 @@ impl Headers {
             return names;
         }
         let text = |item: &Item| if let Item::Text(text) = item { Some(text.clone()) } else { None };
-        // From both ends up to the items of which the number of columns is not known.
+        // From both ends up to the first item with an unknown number of columns.
         for (name, item) in names.iter_mut().zip(self.0.iter().take_while(|item| **item != Item::Several)) {
             *name = text(item);
         }
@@ -85,7 +85,7 @@ fn items(projection: &[SelectItem]) -> Vec<Item> {
         .iter()
         .map(|item| match item {
             SelectItem::ExprWithAlias { .. } => Item::Named,
-            // Of a struct it makes a column for each field. Without a wildcard the count of columns tells.
+            // DataFusion makes a column for each field of a struct. Without a wildcard, the number of columns decides.
             SelectItem::UnnamedExpr(expr) if is_unsure && is_unnest(expr) => Item::Several,
             SelectItem::UnnamedExpr(expr) if is_column(expr) => Item::Named,
             SelectItem::UnnamedExpr(expr) => Item::Text(text(expr)),
@@ -106,7 +106,7 @@ fn is_column(expr: &Expr) -> bool {
     }
 }
 
-/// An expression as it is written.
+/// An expression as it was written.
 pub fn text(mut expr: &Expr) -> String {
     while let Expr::Nested(inner) = expr {
         expr = inner;
@@ -116,7 +116,7 @@ pub fn text(mut expr: &Expr) -> String {
     expr.to_string()
 }
 
-/// Undoes what was written in other words before it was parsed: `1e3` has become a cast, see `double_literals`.
+/// Undoes the rewrites from before parsing: `1e3` has become a cast, see `double_literals`.
 struct OriginalSpelling;
 
 impl VisitorMut for OriginalSpelling {

@@ -1,5 +1,5 @@
-//! The query of an INSERT, and of a CREATE TABLE with types, is planned by itself if VALUES are somewhere in
-//! it: DataFusion would give every VALUES in it, however deep, the types of the table's columns.
+//! The query of an INSERT, and of a CREATE TABLE with types, is planned separately if VALUES are inside of it: DataFusion would give all
+//! VALUES in it, at any depth, the types of the table's columns.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, Visit, Visitor};
 use super::fragments::query_of;
 use common::error::EngineError;
 
-/// Takes the query out of the statement, if it is one that needs it.
+/// Takes the query out of the statement, if it must be planned separately.
 pub fn take_source(statement: &mut Statement) -> Result<Option<Box<Query>>, EngineError> {
     let (source, is_run) = match statement {
         Statement::Statement(statement) => match statement.as_mut() {
@@ -21,7 +21,7 @@ pub fn take_source(statement: &mut Statement) -> Result<Option<Box<Query>>, Engi
         },
         Statement::Explain(explain) => match explain.statement.as_mut() {
             Statement::Statement(statement) => match statement.as_mut() {
-                // EXPLAIN with parameters is planned so.
+                // EXPLAIN with parameters is planned this way.
                 ast::Statement::Prepare { statement, .. } => (source_of(statement), false),
                 statement => (source_of(statement), false),
             },
@@ -55,7 +55,7 @@ fn has_inner_values(query: &Query) -> bool {
     query.visit(&mut InnerValues { depth: 0 }).is_break()
 }
 
-/// Finds VALUES other than those that are the whole query: these have the types of the table rightly.
+/// Finds VALUES except those that are the whole query, which get the types of the table correctly.
 struct InnerValues {
     depth: usize,
 }
@@ -83,7 +83,7 @@ fn is_values(body: &SetExpr) -> bool {
     }
 }
 
-/// An INSERT gets a query with so many columns in the place of its own.
+/// Replaces the query of an INSERT by a query with so many columns.
 pub fn put_placeholder(statement: &mut Statement, columns: usize) -> Result<(), EngineError> {
     if let Statement::Statement(statement) = statement
         && let ast::Statement::Insert(insert) = statement.as_mut()
@@ -99,7 +99,7 @@ fn names(columns: usize) -> impl Iterator<Item = String> {
     (1..=columns).map(|number| format!("column{number}"))
 }
 
-/// The plan of the statement with that of its query.
+/// Inserts the plan of the query into the plan of the statement.
 pub fn with_source(plan: LogicalPlan, source: LogicalPlan) -> Result<LogicalPlan> {
     let columns = source.schema().fields().len();
     match plan {

@@ -1,4 +1,4 @@
-//! An INSERT whose query gives another number of columns than go into the table.
+//! An INSERT whose query has another number of columns than the target list.
 
 use datafusion::common::{DataFusionError, Diagnostic, Span};
 use datafusion::execution::SessionState;
@@ -8,12 +8,12 @@ use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, Spanned, Tab
 use super::fragments::query_of;
 use common::error::EngineError;
 
-/// Whether an error is about one. DataFusion gives it no type but that of all errors of planning.
+/// Whether an error is about this. DataFusion gives it the general type of planning errors.
 pub fn is_wrong_width(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("Column count doesn't match insert query!"))
 }
 
-/// The same with both counts and the place; the error as it was where they cannot be found out.
+/// The error with both counts and the position; the original error if these cannot be found.
 pub async fn wrong_width(state: &SessionState, statement: &Statement, error: DataFusionError) -> DataFusionError {
     let Some(insert) = insert_in(statement) else { return error };
     let Some(message) = counts(state, insert).await else { return error };
@@ -23,7 +23,7 @@ pub async fn wrong_width(state: &SessionState, statement: &Statement, error: Dat
     EngineError::Sql { message, position: None, hint }.into_datafusion().with_diagnostic(diagnostic)
 }
 
-/// The query's columns are counted by planning it, and the table's by planning a query of them.
+/// Plans the query to count its columns, and a query of the table to count the table's.
 async fn counts(state: &SessionState, insert: &Insert) -> Option<String> {
     let TableObject::TableName(table) = &insert.table else { return None };
     let given = counted(columns_of(state, insert.source.as_deref()?.clone()).await?);

@@ -1,4 +1,4 @@
-//! Literals of intervals, as PostgreSQL reads them.
+//! Interval literals, as in PostgreSQL.
 
 use arrow::compute::kernels::cast_utils::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
 use datafusion::sql::sqlparser::ast::{Expr, Value};
@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::significant_tokens::{is_word, significant};
 use common::interval_text::interval_of_text;
 
-/// Units that the parser takes for the name of a column, and their names that it knows.
+/// Units that the parser reads as the name of a column, and the names that it accepts.
 const UNITS: [(&str, &str); 6] = [
     ("DECADES", "DECADE"),
     ("CENTURIES", "CENTURY"),
@@ -29,7 +29,7 @@ pub fn name_units(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// In words that Arrow reads as what it is, if it reads something else in these: fractions of months become days alone with it.
+/// Rewrites a literal that Arrow reads differently: only with our parser do fractions of months become days.
 pub fn read_interval(expr: &mut Expr) {
     let Expr::Interval(interval) = expr else { return };
     let has_more = interval.last_field.is_some() || interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some();

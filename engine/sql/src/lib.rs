@@ -1,6 +1,6 @@
-//! Text to statements: splitting a script, parsing, refusing what is not supported, and saying what DataFusion has no words for.
+//! From text to statements: splits scripts, parses, refuses what is not supported, and rewrites what DataFusion does not support.
 //!
-//! What a statement does is in `engine/src/statements`.
+//! `engine/src/statements` executes the statements.
 
 pub mod access;
 pub mod alias_hint;

@@ -1,4 +1,4 @@
-//! Places in SQL text: lines and columns, as the parser counts them, to bytes.
+//! Converts positions in SQL text: lines and columns of the parser to byte offsets.
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -6,12 +6,13 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use super::significant_tokens::significant;
 use crate::QuiverDialect;
 
-/// Lines and columns count from 1, columns in characters. It reads the text up to there: for more than one place take [`PositionFinder`].
+/// Lines and columns count from 1, and columns count characters. It reads the text up to the position: for several positions use
+/// [`PositionFinder`].
 pub fn offset_of(sql: &str, line: u64, column: u64) -> usize {
     PositionFinder::of(sql).offset(line, column)
 }
 
-/// Finds places that come in order, and reads the text once for all of them.
+/// Finds positions in ascending order and reads the text only once.
 pub struct PositionFinder<'a> {
     sql: &'a str,
     line: u64,
@@ -40,7 +41,7 @@ impl<'a> PositionFinder<'a> {
     }
 }
 
-/// Where in `sql` an error of planning it is, if it says so or names something that can be found.
+/// The position of a planning error in `sql`, if the error has one or names something that can be found.
 pub fn locate(sql: &str, error: &DataFusionError) -> Option<usize> {
     if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
         return Some(offset_of(sql, span.start.line, span.start.column));
@@ -71,13 +72,14 @@ pub fn place_of(sql: &str, name: &str) -> Option<usize> {
     places(sql, |token| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(name)))?.next()
 }
 
-/// The text `value`, if it is written once.
+/// The string literal `value`, if it occurs once.
 pub fn place_of_text(sql: &str, value: &str) -> Option<usize> {
     let mut found = places(sql, |token| matches!(token, Token::SingleQuotedString(text) if text == value))?;
     found.next().filter(|_| found.next().is_none())
 }
 
-/// The text `value`, if it is once a pattern behind `~`, or an argument of a function whose name begins with one of `functions`.
+/// The string literal `value`, if it occurs once as a pattern after `~`, or as an argument of a function whose name begins with one of
+/// `functions`.
 pub fn place_of_argument(sql: &str, value: &str, functions: &[&str]) -> Option<usize> {
     let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;
     let mut before: Option<&Token> = None;
@@ -106,13 +108,13 @@ fn is_match(token: Option<&Token>) -> bool {
     matches!(token, Some(Tilde | TildeAsterisk | ExclamationMarkTilde | ExclamationMarkTildeAsterisk))
 }
 
-/// The number of these digits, if it is written once.
+/// The number with these digits, if it occurs once.
 pub fn place_of_literal(sql: &str, digits: &str) -> Option<usize> {
     let mut found = places(sql, |token| matches!(token, Token::Number(number, _) if number == digits))?;
     found.next().filter(|_| found.next().is_none())
 }
 
-/// The last number of these digits behind the word `keyword`.
+/// The last number with these digits after the word `keyword`.
 pub fn place_of_number(sql: &str, keyword: &str, digits: &str) -> Option<usize> {
     let keyword = place_of(sql, keyword)?;
     places(sql, |token| matches!(token, Token::Number(number, _) if number == digits))?.last().filter(|place| *place > keyword)
@@ -139,7 +141,7 @@ mod tests {
         }
     }
 
-    /// One of them each time from the beginning took minutes.
+    /// Searching each from the beginning took minutes.
     #[test]
     fn the_last_of_many_numbers_is_found() {
         let sql = format!("SELECT {} LIMIT -1", "1, ".repeat(100_000));

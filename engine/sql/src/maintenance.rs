@@ -1,4 +1,4 @@
-//! The statements about how tables lie on disk, which the parser does not know:
+//! The statements about the storage of tables, which the parser does not know:
 //!
 //! ```text
 //! OPTIMIZE TABLE t [FULL]

@@ -1,14 +1,14 @@
-//! `WHEN … THEN DO NOTHING` of MERGE, which the parser does not know: put into words that it does.
+//! `WHEN … THEN DO NOTHING` of MERGE, which the parser does not know, becomes an action that it knows.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::significant_tokens::{is_word, significant};
 use crate::QuiverDialect;
 
-/// A column that is assigned where nothing is to be done.
+/// The column that a DO NOTHING action assigns to.
 pub const NOTHING: &str = "__quiver_nothing";
 
-/// Puts an UPDATE or INSERT of [`NOTHING`] in the place of each DO NOTHING of a MERGE.
+/// Replaces each DO NOTHING of a MERGE by an UPDATE or INSERT of [`NOTHING`].
 pub fn rewrite_do_nothing(tokens: &mut Vec<TokenWithSpan>) {
     while let Some((from, to, inserts)) = find(tokens) {
         let words = match inserts {
@@ -21,7 +21,7 @@ pub fn rewrite_do_nothing(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// The first and last token of a DO NOTHING, and whether an INSERT could be there.
+/// The first and last token of a DO NOTHING, and whether an INSERT is allowed there.
 fn find(tokens: &[TokenWithSpan]) -> Option<(usize, usize, bool)> {
     let words: Vec<(usize, &Token)> = significant(tokens).map(|(index, token)| (index, &token.token)).collect();
     let word = |at: usize, keyword: &str| words.get(at).is_some_and(|(_, token)| is_word(token, keyword));

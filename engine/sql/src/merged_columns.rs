@@ -1,7 +1,7 @@
-//! `FULL JOIN … USING` and `RIGHT JOIN … USING`: the one column that stands for those of both sides.
+//! `FULL JOIN … USING` and `RIGHT JOIN … USING`: one column merges those of both sides.
 //!
-//! DataFusion takes that of the left side, which is NULL in rows of the right side alone. So the
-//! joins become joins ON the columns, and the name of a merged column becomes the value it stands for.
+//! DataFusion uses the column of the left side, which is NULL in rows that only the right side has. So the joins become joins with ON, and
+//! the name of a merged column becomes its value.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByKind, Select, TableFactor,
@@ -13,7 +13,7 @@ use common::error::EngineError;
 
 const NAME_IT: &str = "give the joined table a name with AS";
 
-/// `order_by` is that of the query, if the SELECT is all of it.
+/// `order_by` is that of the query, if the SELECT is the whole query.
 pub fn merge_columns(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
     if !select.from.iter().flat_map(|from| &from.joins).any(|join| is_merging(&join.join_operator)) {
         return Ok(());
@@ -37,7 +37,7 @@ pub fn merge_columns(select: &mut Select, order_by: Option<&mut OrderBy>) -> Res
     Ok(())
 }
 
-/// Whether the merged column is another than the left side's.
+/// Whether the merged column differs from the left side's.
 pub fn is_merging(operator: &JoinOperator) -> bool {
     match operator {
         JoinOperator::Right(on) | JoinOperator::RightOuter(on) | JoinOperator::FullOuter(on) => {
@@ -47,7 +47,7 @@ pub fn is_merging(operator: &JoinOperator) -> bool {
     }
 }
 
-/// The next join of the chain; its USING becomes an ON.
+/// Adds the next join of the chain; its USING becomes an ON.
 fn add(joined: &mut JoinedColumns, join: &mut Join) -> Result<(), EngineError> {
     let name = relation_name(&join.relation);
     if !matches!(join.relation, TableFactor::Derived { lateral: false, .. }) {
@@ -70,7 +70,7 @@ fn add(joined: &mut JoinedColumns, join: &mut Join) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The condition of a join, after which the columns are one.
+/// The condition of a join, with which the columns are merged.
 fn merge(joined: &mut JoinedColumns, kind: &JoinOperator, right: &[Ident], columns: &[Ident]) -> Result<Expr, EngineError> {
     let mut condition = None;
     for column in columns {
@@ -80,7 +80,7 @@ fn merge(joined: &mut JoinedColumns, kind: &JoinOperator, right: &[Ident], colum
             (Some(index), _) => joined.merged[index].value.clone(),
             (None, [(Some(first), _)]) => qualified(first, column),
             (None, [_]) => return Err(refused("with a table that has no name", NAME_IT)),
-            // It can be of any of the tables before.
+            // The column could belong to any of the tables before.
             (None, _) => return Err(refused("of a column that not all joins before it name", JOIN_ON)),
         };
         let right = qualified(right, column);
@@ -116,7 +116,7 @@ fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     }
 }
 
-/// By which the columns of a relation can be named.
+/// The qualifier for the columns of a relation.
 fn relation_name(relation: &TableFactor) -> Option<Vec<Ident>> {
     match relation {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => Some(vec![alias.name.clone()]),

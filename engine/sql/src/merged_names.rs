@@ -1,4 +1,4 @@
-//! What names mean among joined tables of which some columns were merged into one.
+//! Resolves names among joined tables with merged columns.
 
 use std::ops::ControlFlow;
 
@@ -20,20 +20,20 @@ pub fn refused_name(what: &str) -> EngineError {
 }
 
 pub struct JoinedColumns {
-    /// From left to right: the name, if there is one, and the columns that were merged into those before.
+    /// From left to right: the qualifier, if there is one, and the columns that were merged into earlier ones.
     pub relations: Vec<(Option<Vec<Ident>>, Vec<Ident>)>,
     pub merged: Vec<Merged>,
 }
 
-/// A column that stands for several; it has its place in the first relation.
+/// A column that merges several; it is listed with the first relation.
 pub struct Merged {
     pub name: String,
     pub value: Expr,
 }
 
 impl JoinedColumns {
-    /// Items keep their names when they become expressions, and `*` becomes what it stands for. Returns the
-    /// names of the result's columns, as far as they can be the name of a merged one.
+    /// Items keep their names when they become expressions, and `*` is expanded. Returns the names of the result's columns that can be the
+    /// name of a merged column.
     pub fn name_outputs(&self, projection: &mut Vec<SelectItem>) -> Result<Vec<String>, EngineError> {
         let mut outputs = Vec::new();
         let mut items = Vec::with_capacity(projection.len());
@@ -65,7 +65,7 @@ impl JoinedColumns {
         Ok(outputs)
     }
 
-    /// Of each relation the columns that were not merged into those before.
+    /// For each relation, the columns that were not merged into earlier ones.
     fn wildcards(&self) -> Option<Vec<SelectItem>> {
         let replace = self.merged.iter().map(|column| {
             let column_name = Ident::with_quote('"', &column.name);
@@ -96,7 +96,7 @@ impl JoinedColumns {
         self.relations.iter().filter_map(|(relation, _)| relation.as_ref()).flatten().any(|part| normalized(part) == name)
     }
 
-    /// Names of merged columns become their values.
+    /// Replaces the names of merged columns by their values.
     pub fn replace_in(&self, part: &mut impl VisitMut) -> Result<(), EngineError> {
         match part.visit(&mut ColumnReplacer { joined: self, depth: 0 }) {
             ControlFlow::Continue(()) => Ok(()),
@@ -107,7 +107,7 @@ impl JoinedColumns {
 
 struct ColumnReplacer<'a> {
     joined: &'a JoinedColumns,
-    /// Of subqueries, where the name may be that of another table's column.
+    /// The depth of subqueries, where the name may mean a column of another table.
     depth: usize,
 }
 
@@ -129,7 +129,7 @@ impl VisitorMut for ColumnReplacer<'_> {
         let unclear = match expr {
             Expr::Identifier(name) if self.depth > 0 => Some(&*name).filter(is_merged),
             Expr::CompoundIdentifier(parts) => parts.first().filter(is_merged).filter(|first| !self.joined.has_relation(first)),
-            // `name` of `x[1].name` is visited like a column.
+            // The visitor sees `name` of `x[1].name` as a column.
             Expr::CompoundFieldAccess { access_chain, .. } => access_chain.iter().find_map(|access| match access {
                 AccessExpr::Dot(Expr::Identifier(name)) => Some(name).filter(is_merged),
                 _ => None,
@@ -152,7 +152,7 @@ impl VisitorMut for ColumnReplacer<'_> {
     }
 }
 
-/// A name as it is looked up: without quotes in lower case.
+/// The normalized name: in lower case unless it is quoted.
 pub fn normalized(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }

@@ -1,5 +1,5 @@
-//! `DELETE flights` is parsed as `DELETE FROM flights`, and would delete all rows of a table where somebody began to write
-//! something else.
+//! Refuses `DELETE flights`. The parser reads it as `DELETE FROM flights`, which would delete all rows, though something else may have
+//! been meant.
 
 use std::ops::ControlFlow;
 

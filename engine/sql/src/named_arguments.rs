@@ -1,6 +1,5 @@
-//! Calls of table functions as DataFusion takes them. It knows their names in small letters alone, and refuses arguments with names in
-//! FROM: those that have a meaning, as in `kmeans('t', 'x', k => 20)`, come to the function as one struct, `{'k': 20}`. All others stay,
-//! and are refused.
+//! Rewrites calls of table functions for DataFusion. It finds only names in lower case, and refuses named arguments in FROM: those of
+//! functions that support them, as in `kmeans('t', 'x', k => 20)`, become one struct, `{'k': 20}`. All others stay and are refused.
 
 use datafusion::sql::sqlparser::ast::{
     DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor,
@@ -9,8 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use common::error::EngineError;
 use common::names::KMEANS;
 
-/// Puts the name in small letters, and a struct in the place of named arguments of the functions that take some; `factor` may be any part
-/// of FROM.
+/// Makes the name lower case, and replaces supported named arguments by a struct; `factor` may be any part of FROM.
 pub fn pack_named_arguments(factor: &mut TableFactor) -> Result<(), EngineError> {
     let (name, arguments) = match factor {
         TableFactor::Table { name, args: Some(arguments), .. } => (name, &mut arguments.args),
@@ -58,7 +56,7 @@ fn is_named(argument: &FunctionArg) -> bool {
     !matches!(argument, FunctionArg::Unnamed(_))
 }
 
-/// The name with its value, or the argument as it was.
+/// The name and value, or the unchanged argument.
 fn named(argument: FunctionArg) -> Result<DictionaryField, FunctionArg> {
     let field = |name: Ident, value: Expr| DictionaryField { key: Ident::new(name.value.to_lowercase()), value: Box::new(value) };
     match argument {

@@ -1,5 +1,5 @@
-//! `WINDOW w AS (…)`, `OVER w` and `OVER (w …)`: windows by name, put together as PostgreSQL does. DataFusion knows `OVER w` in a SELECT
-//! list alone, and of `OVER (w …)` drops what the window says.
+//! `WINDOW w AS (…)`, `OVER w` and `OVER (w …)`: named windows, combined as in PostgreSQL. DataFusion supports `OVER w` only in a SELECT
+//! list, and ignores the definition of `w` in `OVER (w …)`.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::merged_names::normalized;
 use common::error::EngineError;
 
-/// Each window by name becomes what it says. `order_by` is that of the query, if the SELECT is all of it.
+/// Replaces each named window by its definition. `order_by` is that of the query, if the SELECT is the whole query.
 pub fn inline_named_windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
     let mut windows = Windows { known: HashMap::new(), depth: 0 };
     for NamedWindowDefinition(name, window) in std::mem::take(&mut select.named_window) {
@@ -40,7 +40,7 @@ pub fn inline_named_windows(select: &mut Select, order_by: Option<&mut OrderBy>)
 
 struct Windows {
     known: HashMap<String, WindowSpec>,
-    /// Of subqueries, which have windows of their own.
+    /// The depth of subqueries, which have windows of their own.
     depth: usize,
 }
 
@@ -51,7 +51,7 @@ impl Windows {
         })
     }
 
-    /// What `(w …)` says together with `w`.
+    /// Combines `(w …)` with the definition of `w`.
     fn spelt(&self, mut spec: WindowSpec) -> Result<WindowSpec, EngineError> {
         let Some(name) = spec.window_name.take() else { return Ok(spec) };
         let window = self.named(&name)?;

@@ -1,8 +1,8 @@
-//! A limit for how deep a statement is nested, before it is parsed.
+//! Limits the nesting of a statement before it is parsed.
 //!
-//! Of CASE, CAST( and some more the parser takes the word for a name if it cannot read what follows, and reads all of that once more, so
-//! that a mistake at the bottom of k levels costs it 2^k attempts. Where there are many levels each is therefore parsed alone first, with
-//! NULL in place of those within, which finds the mistake in the time that the text takes to read.
+//! For CASE, CAST( and some others, the parser reads the word as a name if it cannot parse what follows, and then parses all of that
+//! again. So an error inside of k levels costs 2^k attempts. If there are many levels, each is parsed separately first, with NULL instead
+//! of the levels inside. That finds the error in linear time.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use super::parse_error::{parse_error, too_deep};
 use super::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 
-/// So many levels that may be read again cost the parser milliseconds.
+/// The parser needs milliseconds for this many levels that it may read again.
 const LEVELS_READ_AGAIN: usize = 6;
 
-/// Levels of the parser's recursion that a statement has beside those that are seen in its tokens.
+/// Levels of the parser's recursion that do not show in the tokens.
 const LEVELS_BESIDE: usize = 8;
 
-/// Before a parenthesis or a bracket these make an expression that the parser may read again as a call.
+/// Before a parenthesis or a bracket these begin an expression that the parser may read again as a call.
 const READ_AGAIN: [&str; 15] = [
     "CAST",
     "TRY_CAST",
@@ -41,12 +41,12 @@ const READ_AGAIN: [&str; 15] = [
     "STRUCT",
 ];
 
-/// The most that [`check_nesting`] gives as limit for the parser's recursion.
+/// The highest recursion limit that [`check_nesting`] returns.
 pub fn most_levels(limit: usize) -> usize {
     limit.saturating_mul(2)
 }
 
-/// The limit for the parser's recursion. It is a higher one where the parser would read again what has reached it.
+/// The limit for the parser's recursion. It is higher if the parser would read again after it reaches the limit.
 pub fn check_nesting(sql: &str, dialect: &dyn Dialect, limit: usize, tokens: &[TokenWithSpan]) -> Result<usize, EngineError> {
     let nesting = Nesting::of(tokens);
     let unclosed = nesting.unclosed.len();
@@ -76,15 +76,15 @@ pub fn check_nesting(sql: &str, dialect: &dyn Dialect, limit: usize, tokens: &[T
 #[derive(Default)]
 struct Nesting {
     deepest: usize,
-    /// The most levels in each other that the parser may read again.
+    /// The deepest nesting of expressions that the parser may read again.
     read_again: usize,
-    /// The first and the last token of each such expression, the inner ones first.
+    /// The first and the last token of each such expression, inner ones first.
     pieces: Vec<(usize, usize)>,
-    /// The first tokens of those without an end.
+    /// The first tokens of those that are not closed.
     unclosed: Vec<usize>,
 }
 
-/// What is open: a CASE, or a parenthesis or bracket with the word before it if that makes an expression.
+/// An open CASE, or an open parenthesis or bracket with the word before it if that begins an expression.
 enum Open {
     Case(usize),
     Bracket(Option<usize>),
@@ -175,7 +175,7 @@ fn check_pieces(dialect: &dyn Dialect, limit: usize, tokens: &[TokenWithSpan], p
             }
             false => drop(parser.parse_expr()?),
         }
-        // The word alone is a name, too.
+        // The word alone is also a name.
         if parser.peek_token_ref().token != Token::EOF {
             parser.expected("the end of the expression", parser.peek_token())?;
         }
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(checked(&nested("CASE WHEN a THEN ", "1", " END", 40)), Ok(()));
     }
 
-    /// The parser alone would need years for these.
+    /// The parser alone would need years for this.
     #[test]
     fn a_mistake_within_many_levels_is_found_without_reading_them_again() {
         for (open, close) in KINDS {

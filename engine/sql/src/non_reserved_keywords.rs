@@ -1,12 +1,12 @@
-//! Words that begin a clause in one place and are names in all others: `SELECT size, cluster, explain FROM …`. The parser decides by
-//! the word alone in places where PostgreSQL and DuckDB look at what stands around it.
+//! Words that begin a clause in one context and are names in all others: `SELECT size, cluster, explain FROM …`. The parser decides by the
+//! word alone in contexts where PostgreSQL and DuckDB consider the words around it.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::significant_tokens::{is_word, significant};
 
-/// Takes their meaning from those that are names here. The words stay as they were written.
+/// Marks those that are names as quoted. Their spelling stays the same.
 pub fn quote_non_reserved_keywords(tokens: &mut [TokenWithSpan]) {
     if !tokens.iter().any(|token| clause_of(&token.token).is_some()) {
         return;
@@ -23,7 +23,7 @@ pub fn quote_non_reserved_keywords(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// What a word can begin, and so what must stand around it where it does.
+/// What a word can begin. That determines its context.
 #[derive(Clone, Copy)]
 enum ClauseWord {
     /// `CLUSTER BY`
@@ -74,7 +74,7 @@ fn clause_of(token: &Token) -> Option<ClauseWord> {
     SOFT_WORDS.iter().find(|(word, _)| is_word(token, word)).map(|(_, clause)| *clause)
 }
 
-/// A word and what stands around it, without spaces and comments.
+/// A word and the tokens around it, without whitespace and comments.
 struct TokenContext<'a> {
     tokens: &'a [TokenWithSpan],
     words: &'a [usize],
@@ -101,12 +101,12 @@ impl TokenContext<'_> {
             }
             ClauseWord::Grouping => next != Some(&Token::LParen) && !is_one(before, &["WITH"]),
             ClauseWord::Infix => self.is_alias(),
-            // The name of a function like others.
+            // The name of an ordinary function.
             ClauseWord::Value => next == Some(&Token::LParen),
         }
     }
 
-    /// `SELECT a view FROM t`: behind an expression, and at the end of its item.
+    /// `SELECT a view FROM t`: after an expression, and at the end of its item.
     fn is_alias(&self) -> bool {
         let ends_expression = match self.before() {
             Some(Token::Word(word)) => {
@@ -170,7 +170,7 @@ mod tests {
     use crate::QuiverDialect;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
-    /// The soft words of the statement that are names.
+    /// The non-reserved words of the statement that are names.
     fn names(sql: &str) -> Vec<String> {
         let mut tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().unwrap();
         quote_non_reserved_keywords(&mut tokens);

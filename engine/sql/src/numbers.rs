@@ -1,9 +1,9 @@
-//! Numbers as PostgreSQL writes them: `1_000`, `0xFF`, `0o17`, `0b1010`.
+//! Numbers in PostgreSQL's notations: `1_000`, `0xFF`, `0o17`, `0b1010`.
 
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Makes plain numbers of them. What the tokenizer takes for a number and a name behind it, as in `1__0` and `10LIMIT`, is an error and no
+/// Rewrites them to plain numbers. `1__0` and `10LIMIT`, which the tokenizer reads as a number and a name, are errors; the name is not an
 /// alias.
 pub fn plain_numbers(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError> {
     let is_concerned = |token: &TokenWithSpan| matches!(token.token, Token::Number(..) | Token::HexStringLiteral(_));
@@ -24,7 +24,7 @@ pub fn plain_numbers(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError>
                 tokens[at].token = Token::Number(number, false);
                 tokens.remove(at + 1);
             }
-            // The tokenizer takes the letter in `10L` and `10LIMIT` for a part of the number.
+            // In `10L` and `10LIMIT` the tokenizer reads the letter as a part of the number.
             (Token::Number(_, true), _) | (Token::Number(..), Some(_)) => {
                 return Err(wrong(token, &format!("{}{}", token.token, word.unwrap_or_default())));
             }
@@ -44,13 +44,13 @@ pub fn plain_numbers(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError>
     Ok(())
 }
 
-/// The tokenizer makes the same of `0xFF` and of `X'FF'`, which are bytes.
+/// The tokenizer makes the same token of `0xFF` and of `X'FF'`, which is a byte string.
 fn is_number(token: &TokenWithSpan, hex: &str) -> bool {
     let (start, end) = (token.span.start, token.span.end);
     start.line == end.line && end.column - start.column == hex.len() as u64 + 2
 }
 
-/// Of what stands behind the zero.
+/// The base that the letter after the zero stands for.
 fn base_of(word: &str) -> Option<u32> {
     match word.as_bytes().first()? {
         b'x' | b'X' => Some(16),
@@ -67,7 +67,7 @@ fn based(word: &str) -> Option<String> {
     u128::from_str_radix(&digits, base).ok().map(|number| number.to_string())
 }
 
-/// Without the underscores, each of which stands between two digits.
+/// Removes the underscores; each must be between two digits.
 fn digits(number: &str) -> Option<String> {
     let bytes = number.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_hexdigit);

@@ -1,5 +1,5 @@
-//! A limit for chains of operators: `1 + 2 + 3 + …` is a tree with a level for each, and the time to
-//! plan it grows with the square of its depth. Beyond the limits planning would take minutes.
+//! Limits chains of operators: `1 + 2 + 3 + …` is a tree with one level for each operator, and planning takes quadratic time in its depth.
+//! Beyond the limits it would take minutes.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -8,16 +8,17 @@ use common::error::EngineError;
 
 /// `+ - * / % ||`, casts and subscripts in one expression.
 const ARITHMETIC_MAX: usize = 2_000;
-/// Comparisons, powers, operators on bits and zones in one expression: nobody chains many, and their types are found level by level.
+/// Comparisons, powers, bitwise and zone operators in one expression. Long chains of them are unusual, and their types are computed level
+/// by level.
 const NOT_ARITHMETIC_MAX: usize = 200;
-/// AND and OR in one condition, with joins.
+/// AND and OR in one condition, including those of joins.
 const LOGICAL_MAX: usize = 5_000;
 /// UNION, EXCEPT and INTERSECT in one query.
 const QUERIES_MAX: usize = 2_000;
 
 const TYPE_LEVELS_MAX: usize = 100;
 
-/// Operators since the last comma at one level of parentheses.
+/// The operators since the last comma at one level of parentheses.
 #[derive(Default, Clone, Copy)]
 struct OperatorChain {
     arithmetic: usize,
@@ -79,7 +80,7 @@ pub fn check_operator_limits(tokens: &[TokenWithSpan]) -> Result<(), EngineError
     }
 }
 
-/// `array<array<…` makes a type as deep, and few walks over types expect hundreds of levels.
+/// `array<array<…` makes an equally deep type, and few walks over types can handle hundreds of levels.
 fn check_types(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
     let (mut depth, mut after_type) = (0usize, false);
     for (_, token) in significant(tokens) {
@@ -100,7 +101,7 @@ fn check_types(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
 }
 
 impl OperatorChain {
-    /// The sum over all levels, of which one went from `before` to `after`.
+    /// The sum over all levels, after one of them changed from `before` to `after`.
     fn less(self, before: OperatorChain, after: OperatorChain) -> OperatorChain {
         OperatorChain {
             arithmetic: self.arithmetic - before.arithmetic + after.arithmetic,

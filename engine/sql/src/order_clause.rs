@@ -1,5 +1,5 @@
-//! `ORDER BY (a DESC, b)` and `CLUSTER BY (a)` of CREATE TABLE and ALTER TABLE: the parser knows
-//! neither orders nor every place of them, so the clause is cut out of the tokens and read here.
+//! `ORDER BY (a DESC, b)` and `CLUSTER BY (a)` of CREATE TABLE and ALTER TABLE. The parser supports neither directions nor all positions
+//! of the clause, so it is cut out of the tokens and parsed here.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -7,17 +7,17 @@ use super::locate::offset_of;
 use super::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 
-/// A column that rows are kept in the order of.
+/// A column of the order in which rows are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyColumn {
     pub name: String,
     pub descending: bool,
-    /// Where it is said; else NULL counts as the largest value.
+    /// `None` if it is not given; then NULL is the largest value.
     pub nulls_first: Option<bool>,
 }
 
 impl KeyColumn {
-    /// Of `name`, `name asc` or `name desc`, as `--order-by` has it.
+    /// Parses `name`, `name asc` or `name desc`, as in `--order-by`.
     pub fn of_text(text: &str) -> Result<KeyColumn, EngineError> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default().to_string();
@@ -33,7 +33,7 @@ impl KeyColumn {
     }
 }
 
-/// Takes the clause out, if the statement is a CREATE TABLE that has one.
+/// Cuts out the clause, if the statement is a CREATE TABLE that has one.
 pub fn take_order_clause(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<KeyColumn>, EngineError> {
     let mut key = None;
     while let Some((from, body, end)) = find_clause(tokens) {
@@ -46,7 +46,7 @@ pub fn take_order_clause(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<V
     Ok(key.unwrap_or_default())
 }
 
-/// Takes `[SET] ORDER BY (…)` out of an ALTER TABLE; an action that the parser knows takes its place.
+/// Cuts `[SET] ORDER BY (…)` out of an ALTER TABLE and inserts an action that the parser knows.
 pub fn take_alter_key(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Option<Vec<KeyColumn>>, EngineError> {
     let mut key = None;
     while let Some((from, body, end)) = find_action(tokens) {
@@ -59,7 +59,7 @@ pub fn take_alter_key(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Opti
             let hint = Some("write ORDER BY (a, b), or ORDER BY () for no order".to_string());
             return Err(EngineError::Sql { message: "the columns to order by are in parentheses".into(), position, hint });
         }
-        // Between the parentheses there may be nothing: no order.
+        // Empty parentheses mean no order.
         key = Some(if columns == 2 { Vec::new() } else { key_columns(sql, &tokens[body..end])? });
         let span = tokens[from].span;
         let known = ["DROP", "CLUSTERING", "KEY"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
@@ -68,7 +68,7 @@ pub fn take_alter_key(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Opti
     Ok(key)
 }
 
-/// Where the action begins, where its parentheses do, and where they end.
+/// The positions of the action, of its opening parenthesis, and of its end.
 fn find_action(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
     let words: Vec<(usize, &TokenWithSpan)> = significant(tokens).collect();
     let word = |at: usize, keyword: &str| words.get(at).is_some_and(|(_, token)| is_word(&token.token, keyword));
@@ -100,7 +100,7 @@ fn find_action(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
     None
 }
 
-/// Where the clause begins, where its columns do, and where it ends.
+/// The positions of the clause, of its columns, and of its end.
 fn find_clause(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
     let words: Vec<(usize, &TokenWithSpan)> = significant(tokens).collect();
     let word = |at: usize, keyword: &str| words.get(at).is_some_and(|(_, token)| is_word(&token.token, keyword));
@@ -117,7 +117,7 @@ fn find_clause(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
             Token::RParen => depth = depth.saturating_sub(1),
             _ if depth > 0 => {}
             Token::SemiColon => return begin.map(|(from, body)| (from, body, *index)),
-            // What follows AS is the query, with orders of its own.
+            // The query follows AS, and may have its own ORDER BY.
             found if is_word(found, "AS") => return begin.map(|(from, body)| (from, body, *index)),
             found if begin.is_none() && (is_word(found, "ORDER") || is_word(found, "CLUSTER")) && word(at + 1, "BY") => {
                 begin = Some((*index, words[at + 1].0 + 1));

@@ -1,6 +1,6 @@
-//! In an expression of ORDER BY a name is a column of FROM, where there is one, as in PostgreSQL: `SELECT -v AS v FROM t ORDER BY v + 0`. By
-//! itself it is a column of the result. DataFusion looks among those first, and has no column of FROM beside one of the result with its name:
-//! `SELECT k, sum(v) AS v FROM t GROUP BY k ORDER BY sum(v)`. So such a column of the result has another name until the rows are in order.
+//! In an expression of ORDER BY a name means a column of FROM if there is one, as in PostgreSQL: `SELECT -v AS v FROM t ORDER BY v + 0`. A
+//! name alone means a column of the result. DataFusion looks among the result columns first, and they hide a column of FROM with the same
+//! name: `SELECT k, sum(v) AS v FROM t GROUP BY k ORDER BY sum(v)`. So such a result column has another name until the rows are sorted.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 use super::unique_names::{alias, column, hidden_alias};
 
-/// A name in an expression, and where it stands in the text. Without a span it is each of that name.
+/// A name in an expression, and its position in the text. Without a span it means every occurrence of the name.
 pub type Mention = (String, Option<Span>);
 
-/// The statement with other names, and where those that were there are named; None where there are none. Those in `results` are not in the
-/// FROM of their query.
+/// The statement with renamed result columns, and where the original names are mentioned; `None` if there are none. Those in `results` are
+/// not in the FROM of their query.
 pub fn order_by_input(statement: &Statement, results: &HashSet<Mention>) -> Option<(Statement, HashSet<Mention>)> {
     if Visit::visit(inner(statement)?, &mut Finding { results }).is_continue() {
         return None;
@@ -49,7 +49,7 @@ fn inner_mut(statement: &mut Statement) -> Option<&mut ast::Statement> {
     }
 }
 
-/// Whether the columns of its query get their names once it is planned, as those with an alias that was changed do.
+/// Whether the result columns get their names after planning, as those with a changed alias do.
 fn is_named_later(statement: &ast::Statement) -> bool {
     match statement {
         ast::Statement::Query(_) | ast::Statement::CreateTable(_) | ast::Statement::Insert(_) => true,
@@ -72,7 +72,7 @@ impl Visitor for Finding<'_> {
 
 struct Renaming<'a> {
     results: &'a HashSet<Mention>,
-    /// 0 outside of the query whose columns get their names later.
+    /// 0 in a query whose columns get their names after planning.
     depth: usize,
     mentions: HashSet<Mention>,
 }
@@ -101,7 +101,7 @@ impl VisitorMut for Renaming<'_> {
     }
 }
 
-/// Where columns of the result are named in expressions of its ORDER BY, too.
+/// The mentions of result columns in expressions of the query's ORDER BY.
 fn names_twice(query: &Query, results: &HashSet<Mention>) -> HashSet<Mention> {
     let (SetExpr::Select(select), Some(OrderBy { kind: OrderByKind::Expressions(keys), .. })) = (query.body.as_ref(), &query.order_by)
     else {
@@ -126,7 +126,7 @@ fn names_twice(query: &Query, results: &HashSet<Mention>) -> HashSet<Mention> {
     mentions
 }
 
-/// What the columns of a SELECT are called, but for those that a wildcard stands for.
+/// The names of the columns of a SELECT, except for those of a wildcard.
 fn shown_names(projection: &[SelectItem]) -> Vec<String> {
     let name = |item: &SelectItem| match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
@@ -136,7 +136,7 @@ fn shown_names(projection: &[SelectItem]) -> Vec<String> {
     projection.iter().filter_map(name).collect()
 }
 
-/// All names in an expression.
+/// Collects all names in an expression.
 #[derive(Default)]
 struct Mentions(HashSet<Mention>);
 
@@ -156,7 +156,7 @@ impl Visitor for Mentions {
     }
 }
 
-/// A name by itself.
+/// The name, if the expression is nothing else.
 fn bare(expr: &Expr) -> Option<&Ident> {
     match expr {
         Expr::Identifier(name) => Some(name),
@@ -186,7 +186,7 @@ fn rename(query: &mut Query, names: &HashSet<String>) -> bool {
     for key in keys {
         let result = match bare(key) {
             Some(name) => names.contains(&normalized(name)).then(|| hidden_alias(name)),
-            // What is in the list as it is: behind DISTINCT there is nothing else.
+            // The key is an item of the SELECT list: with DISTINCT nothing else is allowed.
             None => results.iter().find(|(expr, _)| expr == &*key).map(|(_, alias)| alias.clone()),
         };
         if let Some(alias) = result {
@@ -196,8 +196,8 @@ fn rename(query: &mut Query, names: &HashSet<String>) -> bool {
     true
 }
 
-/// Of a query in another one, which gives the columns their names again: so each needs one of its own. Without a LIMIT the order of such a
-/// query says nothing, and one that looks at rows around it could no more be made a join.
+/// For a nested query. A query around it restores the names, so each column needs a unique one. Without a LIMIT the order of a nested query
+/// has no effect, and a correlated one could no longer become a join.
 fn rename_inside(query: &mut Query, names: &HashSet<String>) -> bool {
     let Ok(mut outer) = query_of("SELECT 1 FROM (SELECT 1) AS __ordered") else { return false };
     let (SetExpr::Select(select), SetExpr::Select(around)) = (query.body.as_mut(), outer.body.as_mut()) else { return false };
@@ -219,7 +219,7 @@ fn rename_inside(query: &mut Query, names: &HashSet<String>) -> bool {
     true
 }
 
-/// The column in a query around it. An expression without a name gets one.
+/// The item for the query around it. An expression without a name gets one.
 fn outside(item: &mut SelectItem, names: &HashSet<String>) -> SelectItem {
     if let SelectItem::UnnamedExpr(expr) = item
         && column(expr).is_none()
@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    /// With `'` where a name is another one.
+    /// The text with `'` after each renamed name.
     fn renamed(sql: &str, results: &[&str]) -> Option<String> {
         let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
         let results = results.iter().map(|name| (name.to_string(), None)).collect();

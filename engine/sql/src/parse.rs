@@ -1,4 +1,4 @@
-//! Text to a statement, with clear refusals.
+//! Parses text to a statement and refuses what is not supported with a clear message.
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
@@ -31,12 +31,12 @@ use common::memory::StatementMemory;
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
 
-/// A statement, those apart that DataFusion's parser does not know.
+/// A statement. Those that DataFusion's parser does not know are separate variants.
 pub enum Parsed {
     CopyFrom(Box<ast::Statement>),
     CopyTo(Box<CopyTo>),
     CreateTable(Box<ast::CreateTable>, TableClauses),
-    /// With the order it sets, if it sets one.
+    /// With the order that it sets, if any.
     AlterTable(Box<ast::AlterTable>, Option<Vec<KeyColumn>>),
     Versions(VersionStatement),
     Maintenance(MaintenanceStatement),
@@ -52,7 +52,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let options = &state.config().options().sql_parser;
     let dialect: &dyn Dialect = &QuiverDialect;
     let mut tokens = tokenize(sql, dialect).map_err(|error| parse_error(sql, error.into()))?;
-    // First: what goes wrong with other statements is said with parts of their text.
+    // This comes first, because errors of other statements show parts of their text.
     if let Some(statement) = parse_access(&tokens)? {
         return Ok(Parsed::Access(statement));
     }
@@ -100,7 +100,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     })
 }
 
-/// A statement that the store keeps as text: that of a view, or of an external table.
+/// A statement that the store keeps as text: that of a view or of an external table.
 pub fn kept_statement(state: &SessionState, sql: &str) -> Result<Statement, EngineError> {
     let dialect = QuiverDialect;
     let limit = most_levels(state.config().options().sql_parser.recursion_limit.get());

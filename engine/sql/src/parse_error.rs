@@ -1,4 +1,4 @@
-//! What the parser says of a statement, as people are to read it.
+//! Rewords errors of the parser for users.
 
 use common::error::EngineError;
 use common::error::text::clean;
@@ -20,7 +20,7 @@ pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
         other => clean(&other.strip_backtrace()),
     };
     let message = message.split(" at Line: ").next().unwrap_or_default();
-    // The parser's words for a statement that stops too early.
+    // The parser says this for a statement that ends too early.
     let message = message.replace("found: EOF", "found the end of the statement");
     let message = lower_first(&message);
     if let Some(found) = message.strip_prefix("expected: literal int, found: ") {
@@ -41,7 +41,7 @@ fn refused(message: String) -> EngineError {
     EngineError::Sql { message, position: None, hint: None }
 }
 
-/// A word in capitals stays one.
+/// A word in capitals stays as it is.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return String::new() };

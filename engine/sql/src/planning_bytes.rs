@@ -1,5 +1,5 @@
-//! What planning a statement takes, by its text: counted before anything is made of it. A number in a list is some bytes of text, and
-//! as a token, a part of the syntax tree and an expression of the plan it is about a kilobyte.
+//! Estimates the memory for planning a statement from its text, before anything is allocated. A number in a list has only some bytes of
+//! text, but takes about a kilobyte as a token, a part of the syntax tree and an expression of the plan.
 
 use std::iter::once;
 
@@ -7,14 +7,14 @@ use common::error::EngineError;
 use common::memory::StatementMemory;
 use common::report::Bytes;
 
-/// Of each word, value and sign: measured with long lists of IN and VALUES.
+/// The bytes for each word, value and sign, measured with long lists of IN and VALUES.
 const PIECE_BYTES: usize = 512;
 /// The text itself is copied into tokens, the tree and the plan.
 const COPIES: usize = 4;
-/// Statements of fewer bytes are small beside what their operators take.
+/// Shorter statements need little compared with their operators.
 const SHORT_BYTES: usize = 1 << 20;
 
-/// An error if the limit of the query has no room for planning the statement.
+/// An error if the memory limit of the query is too low for planning the statement.
 pub fn reserve_planning(sql: &str, memory: Option<&StatementMemory>) -> Result<(), EngineError> {
     let Some(memory) = memory else { return Ok(()) };
     let pieces = pieces(sql);
@@ -30,7 +30,7 @@ pub fn reserve_planning(sql: &str, memory: Option<&StatementMemory>) -> Result<(
     Err(EngineError::Memory { message })
 }
 
-/// How many words, values and signs there are, about: texts, quoted names and comments are one each.
+/// About how many words, values and signs there are; a string, a quoted name or a comment counts as one.
 fn pieces(sql: &str) -> usize {
     let bytes = sql.as_bytes();
     let (mut at, mut pieces) = (0, 0);
@@ -62,13 +62,13 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     1 + rest[1..].iter().position(|byte| *byte == quote).map_or(rest.len(), |end| end + 1)
 }
 
-/// The length up to the end of the next `end` behind the first `skipped` bytes.
+/// The length up to and including the next `end` after the first `skipped` bytes.
 fn up_to(rest: &[u8], end: &[u8], skipped: usize) -> usize {
     let found = rest[skipped..].windows(end.len()).position(|bytes| bytes == end);
     found.map_or(rest.len(), |at| skipped + at + end.len())
 }
 
-/// `$tag$ … $tag$`, or a sign alone.
+/// The length of `$tag$ … $tag$`, or of a single sign.
 fn dollar_quoted(rest: &[u8]) -> usize {
     let tag = rest[1..].iter().take_while(|byte| is_of_word(**byte)).count();
     if rest.get(tag + 1) != Some(&b'$') {

@@ -1,4 +1,4 @@
-//! `a ^ b`, a to the power of b. DataFusion takes it for the exclusive or, which is `xor(a, b)` here as in DuckDB.
+//! `a ^ b`, a to the power of b. In DataFusion it is the exclusive or, which is `xor(a, b)` here as in DuckDB.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value,
@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::fragments::expr_of;
 use common::error::EngineError;
 
-/// Changes the expression in place, if it is one of the two. The power is a DOUBLE, as in PostgreSQL and DuckDB.
+/// Changes the expression in place if it is one of the two. A power is a DOUBLE, as in PostgreSQL and DuckDB.
 pub fn rewrite_power(expr: &mut Expr) -> Result<(), EngineError> {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
@@ -33,7 +33,7 @@ pub fn rewrite_power(expr: &mut Expr) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// A sign belongs to the number behind it, as in PostgreSQL: `-2 ^ 2` is 4. The parser has it of the power.
+/// A sign binds closer than the power, as in PostgreSQL: `-2 ^ 2` is 4. The parser negates the power.
 pub fn sign_first(expr: &mut Expr) {
     let Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } = expr else { return };
     if !matches!(inner.as_ref(), Expr::BinaryOp { op: BinaryOperator::BitwiseXor, .. }) {

@@ -1,7 +1,7 @@
-//! `x > ALL (SELECT y …)` and its like: gives the subquery's column a name no other can have.
+//! `x > ALL (SELECT y …)` and the like: gives the column of the subquery a unique name.
 //!
-//! DataFusion turns it into a filter over both sides and then finds the outer column of the same
-//! name (test `quantified comparisons`, sqllogictests/slt/subqueries.slt).
+//! DataFusion rewrites it to a filter over both sides, where it would find an outer column of the same name (test
+//! `quantified comparisons`, sqllogictests/slt/subqueries.slt).
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ const COLUMN: &str = "quantified_value";
 const TABLE: &str = "quantified_rows";
 const ARRAY_HAS: &str = "array_has";
 
-/// Changes the expression in place, if it is such a comparison. `= ANY` is `IN`, and `<> ALL` is `NOT IN`, of which joins by key are made.
+/// Changes such a comparison in place. `= ANY` becomes `IN` and `<> ALL` becomes `NOT IN`, because these become joins by key.
 pub fn name_quantified(expr: &mut Expr) {
     let (negated, left, query) = match expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (Some(false), left, right),
@@ -38,7 +38,7 @@ pub fn name_quantified(expr: &mut Expr) {
     }
 }
 
-/// `x = ANY (list)`: a function that a session has. DataFusion's own is not of a decimal and a list of floats.
+/// `x = ANY (list)` calls a function of the session. DataFusion's own does not support a decimal with a list of floats.
 fn call_of_any(expr: &mut Expr, function: &str) -> Result<(), EngineError> {
     match &*expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
@@ -53,14 +53,14 @@ fn rewrite_quantified(sql: &str) -> Result<Expr, EngineError> {
     expr_of(sql).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// `x = ANY (list)`: NULL where nothing in the list makes it true, and something is NULL. DataFusion says FALSE.
+/// `x = ANY (list)` is NULL if no element makes it true and one is NULL. DataFusion returns FALSE.
 pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     let Expr::AnyOp { right, .. } = &*expr else { return Ok(()) };
     let has_no_null =
         |elements: &[Expr]| elements.iter().all(|element| matches!(element, Expr::Value(value) if value.value != Value::Null));
     match right.as_ref() {
         Expr::Subquery(_) => return Ok(()),
-        // It has no type before it has a value.
+        // A parameter has no type before it has a value.
         Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return call_of_any(expr, ANY_EQUALS),
         Expr::Array(list) if has_no_null(&list.elem) => return call_of_any(expr, ARRAY_HAS),
         _ => {}
@@ -73,7 +73,7 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// In a SELECT list it needs a name: DataFusion changes the one it would have while it plans.
+/// In a SELECT list it needs an alias, because DataFusion changes its name during planning.
 pub fn name_quantified_item(item: &mut SelectItem) {
     if let SelectItem::UnnamedExpr(expr) = item
         && expr.visit(&mut IsQuantified).is_break()
@@ -96,7 +96,7 @@ impl Visitor for IsQuantified {
     }
 }
 
-/// The query with its column renamed; None if it cannot be written so, and stays as it is.
+/// The query with its column renamed; `None` if that cannot be written, and then the query stays as it is.
 fn named(query: &Query) -> Option<Query> {
     if let Some(named) = with_alias(query) {
         return Some(named);
@@ -105,8 +105,7 @@ fn named(query: &Query) -> Option<Query> {
     query_of(&sql).ok().filter(|query| matches!(query.body.as_ref(), SetExpr::Select(_)))
 }
 
-/// In its place, where nothing else in the query can mean the name that the column had: a query around it would hide what it takes
-/// from the row outside.
+/// Renames the column within the query, if nothing else in the query can mean the old name. A query around it would hide the outer row.
 fn with_alias(query: &Query) -> Option<Query> {
     let mut query = query.clone();
     let is_ordered = query.order_by.is_some();

@@ -1,4 +1,4 @@
-//! WITH RECURSIVE: DataFusion plans the two sides of each UNION and drops what stands around them, WITH before and ORDER BY and LIMIT behind.
+//! WITH RECURSIVE: DataFusion plans the two sides of each UNION and ignores their WITH, ORDER BY and LIMIT.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ fn keep(cte: &mut Cte) -> Result<(), EngineError> {
         return Err(EngineError::unsupported(feature, Some("put them behind the query that reads from it")));
     }
     if is_recursive {
-        // Both sides see what is before them.
+        // Both sides see the WITH in front.
         if let (Some(with), SetExpr::SetOperation { left, right, .. }) = (query.with.take(), query.body.as_mut()) {
             [left, right].into_iter().try_for_each(|side| wrap(side, |inner| inner.with = Some(with.clone())))?;
         }
@@ -41,7 +41,7 @@ fn keep(cte: &mut Cte) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Makes a query of its own of a side.
+/// Makes a side a separate query.
 fn wrap(side: &mut SetExpr, change: impl FnOnce(&mut Query)) -> Result<(), EngineError> {
     let mut query = empty()?;
     std::mem::swap(query.body.as_mut(), side);
@@ -54,7 +54,7 @@ fn empty() -> Result<Query, EngineError> {
     query_of("SELECT 1").map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// Whether a query reads from what has this name.
+/// Whether a query reads from the relation of this name.
 struct RelationReader<'a> {
     name: &'a str,
 }

@@ -1,4 +1,4 @@
-//! The texts of statements for people other than who wrote them: without passwords.
+//! Redacts passwords in the texts of statements before others see them.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use crate::QuiverDialect;
 use crate::significant_tokens::is_word;
 
-/// Stands where a password stood.
+/// Replaces a password.
 pub const HIDDEN: &str = "***";
 
 /// No statement about users is longer than this.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// The statement as logs, audit and system tables may show it.
+/// The statement as it may appear in logs, the audit and system tables.
 pub fn redact_statement(sql: &str) -> Cow<'_, str> {
-    // Most statements have none of these words anywhere.
+    // Most statements contain none of these words.
     if !mentions(sql, &["password", "user", "role", "identified"]) {
         return Cow::Borrowed(sql);
     }
-    // Tokens are many times as large as their text.
+    // Tokens take many times the memory of their text.
     if sql.len() > TEXT_BYTES_MAX {
         return Cow::Owned(beginning(sql));
     }
@@ -37,23 +37,23 @@ pub fn redact_statement(sql: &str) -> Cow<'_, str> {
     Cow::Owned(shown.collect())
 }
 
-/// Whether the statement is one that can have a password in it. `words` are its tokens without spaces.
+/// Whether the statement may contain a password. `words` are its tokens without whitespace.
 pub fn is_about_passwords<'a>(words: impl Iterator<Item = &'a Token>) -> bool {
     let words: Vec<&Token> = words.collect();
     words.windows(2).any(|pair| makes_user(pair[0], pair[1]))
 }
 
-/// Whether one of the words, which are in lower case, is in the text.
+/// Whether the text contains one of the words, which are in lower case.
 fn mentions(sql: &str, words: &[&str]) -> bool {
     let begins = |rest: &[u8], word: &str| rest.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()));
     let bytes = sql.as_bytes();
     let is_here = |at: usize| words.iter().any(|word| begins(&bytes[at..], word));
-    // Their first letters are few: most places are passed over at once.
+    // Few letters begin one of the words, so most positions are skipped quickly.
     let is_first = |byte: u8| words.iter().any(|word| word.as_bytes().first() == Some(&byte.to_ascii_lowercase()));
     (0..bytes.len()).any(|at| is_first(bytes[at]) && is_here(at))
 }
 
-/// What stands behind the word PASSWORD, in whatever statement and in whatever quotes: who mistypes one has still typed a password.
+/// Redacts literals after the word PASSWORD in any statement and with any quotes: a mistyped statement still contains a password.
 fn hide_literals(tokens: &[Token], words: &[usize], hidden: &mut [bool]) {
     let is_one = |at: &usize, keywords: &[&str]| keywords.iter().any(|keyword| is_word(&tokens[*at], keyword));
     for at in 0..words.len() {
@@ -76,7 +76,7 @@ fn hide_literals(tokens: &[Token], words: &[usize], hidden: &mut [bool]) {
     }
 }
 
-/// What may stand between the word and its literal.
+/// Tokens that may come between the word and its literal.
 fn is_between(token: &Token) -> bool {
     matches!(token, Token::Eq | Token::DoubleEq | Token::Assignment | Token::Colon | Token::RArrow | Token::Arrow | Token::LParen)
 }
@@ -109,7 +109,7 @@ fn makes_user(first: &Token, second: &Token) -> bool {
     (is_word(first, "CREATE") || is_word(first, "ALTER")) && (is_word(second, "USER") || is_word(second, "ROLE"))
 }
 
-/// Of a statement about a user only words that no password is are shown, and what stands before a word for one.
+/// For a statement about a user, shows only the words that cannot be a password, and the name before the word PASSWORD.
 fn hide_all_but_words(tokens: &[Token], hidden: &mut [bool]) {
     const SHOWN: [&str; 14] =
         ["CREATE", "ALTER", "USER", "ROLE", "IF", "NOT", "EXISTS", "WITH", "ADMIN", "PASSWORD", "ENCRYPTED", "SET", "TO", "AS"];
@@ -124,7 +124,7 @@ fn hide_all_but_words(tokens: &[Token], hidden: &mut [bool]) {
     }
 }
 
-/// Of what cannot be taken apart, such as a text that does not end: the words before the first quote.
+/// For a text that cannot be tokenized, such as an unterminated string: shows the words before the first quote.
 fn beginning(sql: &str) -> String {
     let end = sql.find(['\'', '"', '$', '`']).unwrap_or(sql.len());
     format!("{}{HIDDEN}", &sql[..end])

@@ -1,4 +1,4 @@
-//! Clauses that DataFusion answers wrongly, said in words that it answers right.
+//! Rewrites clauses that DataFusion answers wrongly to others that it answers correctly.
 
 use std::ops::ControlFlow;
 
@@ -42,7 +42,7 @@ pub fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
 
 struct Rewriting;
 
-/// Inner queries come before the ones around them: a rewritten query holds no inner one that is not.
+/// Inner queries are rewritten before the queries around them.
 impl VisitorMut for Rewriting {
     type Break = EngineError;
 

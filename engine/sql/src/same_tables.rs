@@ -1,5 +1,5 @@
-//! Two tables of one name in two schemas beside each other: `FROM t, s.t`. DataFusion takes `s.t.a` for the `a` of either, and the first
-//! one's then; so each gets a name of its own.
+//! Two tables of one name in two schemas in one FROM: `FROM t, s.t`. DataFusion matches `s.t.a` with the `a` of either table, and takes
+//! the first, so each table gets an alias.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -88,7 +88,7 @@ fn in_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), 
     }
 }
 
-/// The tables that have no other name.
+/// Visits the tables without an alias.
 fn each_table(from: &mut [TableWithJoins], change: &mut impl FnMut(&ObjectName, &mut Option<TableAlias>)) {
     for table in from {
         for factor in std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation)) {
@@ -107,27 +107,27 @@ fn parts_of(name: &ObjectName) -> Vec<String> {
     name.0.iter().filter_map(ObjectNamePart::as_ident).map(normalized).collect()
 }
 
-/// Without a point: DataFusion takes what stands behind one for the name of a table.
+/// Without a period: DataFusion would read the part after it as the name of a table.
 fn own_name(parts: &[String]) -> String {
     parts.iter().rev().map(String::as_str).collect::<Vec<_>>().join(" of ")
 }
 
 struct TableQualifier {
-    /// By the last part of their names.
+    /// Indexed by the last part of their names.
     tables: HashMap<String, Vec<Vec<String>>>,
-    /// Of subqueries, which may have tables of these names.
+    /// The depth of subqueries, which may have their own tables of these names.
     depth: usize,
 }
 
 impl TableQualifier {
-    /// Of a table as it is named before a column.
+    /// The alias for a table qualifier of a column.
     fn own_name_of(&self, parts: &[String]) -> Result<Option<String>, EngineError> {
         let Some(names) = parts.last().and_then(|last| self.tables.get(last)) else { return Ok(None) };
         if let [name] = parts {
             let hint = Some("give one of the tables another name with AS".to_string());
             return Err(EngineError::Sql { message: format!("there are several tables {name} here"), position: None, hint });
         }
-        // The one without a schema is in the default one.
+        // A name without a schema is in the default schema.
         let is_named = |name: &&Vec<String>| *name == parts || name.len() == 1 && parts.len() == 2 && parts[0] == DEFAULT_NAMESPACE;
         Ok(names.iter().find(is_named).map(|name| own_name(name)))
     }

@@ -1,5 +1,4 @@
-//! Where results go: `SELECT … INTO TABLE c` is CREATE TABLE c AS, and `INTO VOLATILE c` makes a temporary table, as TEMPORARY does in
-//! other words.
+//! `SELECT … INTO TABLE c` means CREATE TABLE c AS, and `INTO VOLATILE c` makes a temporary table; VOLATILE is a synonym of TEMPORARY.
 
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use datafusion::sql::sqlparser::ast::{self, Ident, ObjectNamePart, ObjectType, Select, SelectInto, SetExpr};
@@ -10,10 +9,10 @@ use super::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 use common::names::TEMP;
 
-/// What stands before INTO where the name behind it is that of a table that is there.
+/// Words before an INTO that is followed by an existing table.
 const BEFORE_OTHER_INTO: [&str; 6] = ["INSERT", "MERGE", "REPLACE", "IGNORE", "COPY", "OVERWRITE"];
 
-/// What follows INTO and a name.
+/// Words that can follow INTO and a name.
 const AFTER_NAME: [Keyword; 14] = [
     Keyword::FROM,
     Keyword::WHERE,
@@ -31,7 +30,7 @@ const AFTER_NAME: [Keyword; 14] = [
     Keyword::LATERAL,
 ];
 
-/// Writes TEMPORARY for VOLATILE, and for TEMP, where the parser knows that word alone.
+/// Replaces VOLATILE by TEMPORARY, and also TEMP where the parser accepts only TEMPORARY.
 pub fn volatile_as_temporary(tokens: &mut [TokenWithSpan]) {
     let has_word = |token: &TokenWithSpan| is_word(&token.token, "VOLATILE") || is_word(&token.token, "TEMP");
     if !tokens.iter().any(has_word) {
@@ -55,12 +54,12 @@ pub fn volatile_as_temporary(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// Else VOLATILE is the name itself.
+/// Otherwise VOLATILE is the name itself.
 fn is_name(token: &Token) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_some() || !AFTER_NAME.contains(&word.keyword))
 }
 
-/// Says SELECT … INTO as CREATE TABLE … AS, and of DROP TEMPORARY TABLE which schema the table is in.
+/// Rewrites SELECT … INTO to CREATE TABLE … AS, and adds the schema to DROP TEMPORARY TABLE.
 pub fn select_into(statement: ast::Statement) -> Result<ast::Statement, EngineError> {
     match statement {
         ast::Statement::Query(mut query) => {
@@ -88,7 +87,7 @@ pub fn select_into(statement: ast::Statement) -> Result<ast::Statement, EngineEr
     }
 }
 
-/// The one that may have INTO: of several queries with UNION between them the first.
+/// The SELECT that may have INTO: the first one of a UNION.
 fn first_select(mut body: &mut SetExpr) -> Option<&mut Select> {
     loop {
         match body {

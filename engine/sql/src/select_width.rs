@@ -1,11 +1,11 @@
-//! A limit for the columns that a SELECT writes out. DataFusion looks each up among all, in most of its steps: the time to plan them
-//! grows with the square of their number.
+//! Limits the columns that a SELECT lists. DataFusion searches all of them for each one in most of its steps, so planning takes quadratic
+//! time.
 
 use datafusion::sql::sqlparser::ast::{Select, SelectItem};
 
 use common::error::EngineError;
 
-/// Planned within some seconds. All columns of the widest tables fit in, and `*` is one.
+/// Planning them takes some seconds. The widest tables have fewer columns, and `*` counts as one.
 pub const COLUMNS_MAX: usize = 16_384;
 /// Each may stand for all columns of a table.
 const STARS_MAX: usize = 100;
@@ -16,7 +16,7 @@ pub fn check_select_width(select: &Select) -> Result<(), EngineError> {
         let message = format!("a SELECT has {columns} columns, more than {COLUMNS_MAX}");
         return refused(message, "select fewer at a time; * stands for all columns of a table");
     }
-    // Most lists are shorter than either.
+    // Most lists are shorter than both limits.
     if columns <= STARS_MAX {
         return Ok(());
     }

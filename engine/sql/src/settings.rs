@@ -1,4 +1,4 @@
-//! SET and RESET: names of ours, and DataFusion's own under `datafusion.`.
+//! SET and RESET: our own names, and DataFusion's under `datafusion.`.
 
 use arrow::array::timezone::Tz;
 use datafusion::common::config::ConfigOptions;
@@ -8,7 +8,7 @@ use super::versions::RETENTION;
 use common::engine_settings::{self, EngineSettings, Precopy, Pushdown};
 use common::error::{EngineError, nearest};
 
-/// Ours, and what they are called in DataFusion.
+/// Our names, and DataFusion's names for them.
 const NAMES: [(&str, &str); 7] = [
     ("threads", "datafusion.execution.target_partitions"),
     ("batch_size", "datafusion.execution.batch_size"),
@@ -16,19 +16,19 @@ const NAMES: [(&str, &str); 7] = [
     ("explain_format", "datafusion.explain.format"),
     ("pushdown", engine_settings::PUSHDOWN),
     ("precopy", engine_settings::PRECOPY),
-    // As PostgreSQL calls it; a number is one of milliseconds there as well.
+    // PostgreSQL's name; a plain number means milliseconds there as well.
     ("statement_timeout", engine_settings::STATEMENT_TIMEOUT),
 ];
 
-/// Statements are parsed in one dialect, which the words that are changed before belong to.
+/// The dialect cannot be changed: the rewrites of tokens depend on it.
 const DIALECT: &str = "datafusion.sql_parser.dialect";
 
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
 
-/// The names of ours.
+/// Our names.
 pub const SETTING_NAMES: [&str; 7] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0, NAMES[6].0];
 
-/// DataFusion's name for a setting. Those of ours are found without `quiver.`, too.
+/// DataFusion's name for a setting. Our names also work without `quiver.`.
 pub fn shown_name(asked: &str) -> &str {
     let asked = if asked == "quiver.statement_timeout" { "statement_timeout" } else { asked };
     let ours = NAMES.iter().find(|(ours, _)| *ours == asked).map(|(_, name)| *name);
@@ -36,10 +36,10 @@ pub fn shown_name(asked: &str) -> &str {
     ours.or_else(switch).unwrap_or(asked)
 }
 
-/// The setting with DataFusion's name, or an error with the nearest name there is.
+/// The setting under DataFusion's name, or an error that suggests the nearest name.
 pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &ConfigOptions) -> Result<SetVariable, EngineError> {
     set.variable = known_name(&set.variable, known)?;
-    // Nothing is called so: PostgreSQL's word for the value it started with.
+    // No setting has this value: it is PostgreSQL's keyword for the initial value.
     if set.value.eq_ignore_ascii_case("default") {
         return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
     }
@@ -68,7 +68,7 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     Ok(set)
 }
 
-/// Back to what a session begins with, where that is a value.
+/// Restores the initial value of the session, if there is one.
 pub fn reset_variable(
     reset: ResetVariable,
     known: &ConfigOptions,
@@ -111,7 +111,7 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
 }
 
 pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
-    // Those of the process are refused.
+    // Settings of the process are refused.
     let all = all.iter().map(String::as_str).filter(|name| !name.starts_with("datafusion.runtime."));
     let names = NAMES.iter().map(|(ours, _)| *ours).chain(engine_settings::NAMES).chain(all);
     let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));

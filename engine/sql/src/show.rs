@@ -1,5 +1,4 @@
-//! Statements that are said again in words that DataFusion knows: SHOW as queries over
-//! information_schema, SET TIME ZONE as the setting it is.
+//! Statements that are rewritten for DataFusion: SHOW to queries of information_schema, SET TIME ZONE to SET of the setting.
 
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
@@ -10,7 +9,7 @@ use super::versions::RETENTION;
 use common::engine_settings::NAMES;
 use common::error::EngineError;
 
-/// The statement that means the same.
+/// The equivalent statement.
 pub fn rewrite_show(state: &SessionState, statement: Statement) -> Result<Statement, EngineError> {
     let Statement::Statement(inner) = &statement else { return Ok(statement) };
     let query = match inner.as_ref() {
@@ -39,7 +38,7 @@ fn listing_query(statement: &ast::Statement) -> Option<String> {
     if !matches!(statement, ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }) {
         return None;
     }
-    // With a filter (LIKE, FROM …) the statement is another; DataFusion answers or refuses it.
+    // With a filter (LIKE, FROM …) the text differs; DataFusion answers or refuses it.
     match statement.to_string().as_str() {
         "SHOW TABLES" => Some(format!("{TABLES} ORDER BY 1, 2")),
         "SHOW VIEWS" => Some(format!("{TABLES} AND table_type = 'VIEW' ORDER BY 1, 2")),
@@ -48,8 +47,8 @@ fn listing_query(statement: &ast::Statement) -> Option<String> {
     }
 }
 
-/// SHOW of a setting, under the name that was asked for.
-/// Also those that `system.settings` leaves out as too special to be read there.
+/// SHOW of a setting, under the name that the statement uses.
+/// Includes the settings that `system.settings` leaves out as too special.
 const ALL: &str = "SELECT name, value FROM system.settings \
      UNION ALL SELECT name, value FROM information_schema.df_settings \
      WHERE name LIKE 'datafusion.%' AND name NOT IN (SELECT name FROM system.settings) ORDER BY name";
@@ -62,7 +61,7 @@ fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<Str
         ["time", "zone"] => "timezone".to_string(),
         words => words.join("."),
     };
-    // DataFusion does not list them by these names.
+    // DataFusion does not list them under these names.
     let name = shown_name(&asked);
     if asked == RETENTION || NAMES.contains(&name) {
         return Ok(Some(format!("SELECT '{asked}' AS name, value FROM system.settings WHERE name = '{name}'")));

@@ -1,8 +1,8 @@
-//! The tokens that a statement is made of, without spaces and comments.
+//! The tokens of a statement without whitespace and comments.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// The statement's tokens without spaces and comments.
+/// The tokens without whitespace and comments, with their indexes.
 pub fn significant(tokens: &[TokenWithSpan]) -> impl Iterator<Item = (usize, &TokenWithSpan)> {
     tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
 }

@@ -1,5 +1,5 @@
-//! Patterns: `SIMILAR TO` as a regular expression, which DataFusion takes the pattern for as it is, and `LIKE` with another sign for
-//! ESCAPE than the backslash, which is the only one it knows.
+//! Patterns: `SIMILAR TO` becomes a regular expression, because DataFusion uses the pattern unchanged as one. `LIKE` with another ESCAPE
+//! gets backslashes, the only escape that DataFusion supports.
 
 use std::str::Chars;
 
@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan
 
 use common::error::EngineError;
 
-/// Puts `~` in the place of SIMILAR TO; `expr` may be any expression.
+/// Replaces SIMILAR TO by `~`; `expr` may be any expression.
 pub fn replace_similar(expr: &mut Expr) -> Result<(), EngineError> {
     let Expr::SimilarTo { negated, expr: text, pattern, escape_char } = expr else { return Ok(()) };
     let regex = match literal(pattern) {
@@ -24,7 +24,7 @@ pub fn replace_similar(expr: &mut Expr) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Puts backslashes in the place of the sign behind ESCAPE; `expr` may be any expression. `ESCAPE ''`: no sign has that meaning.
+/// Replaces the ESCAPE character by backslashes; `expr` may be any expression. `ESCAPE ''` means that there is no escape character.
 pub fn replace_escape(expr: &mut Expr) -> Result<(), EngineError> {
     let (Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. }) = expr else { return Ok(()) };
     let sign = escape(escape_char.as_ref())?;
@@ -71,7 +71,7 @@ fn literal(pattern: &Expr) -> Option<&Value> {
     }
 }
 
-/// The character before one that stands for itself; none at all with `ESCAPE ''`.
+/// The escape character; `None` with `ESCAPE ''`.
 fn escape(said: Option<&ValueWithSpan>) -> Result<Option<char>, EngineError> {
     let Some(said) = said else { return Ok(Some('\\')) };
     let text = said.value.clone().into_string();
@@ -92,12 +92,12 @@ fn bad(pattern: &str, what: &str) -> EngineError {
     EngineError::Sql { message, position: None, hint: Some("write \\ before a character that stands for itself".into()) }
 }
 
-/// What `pattern` as a whole matches. `% _ | * + ? {m,n} ( ) [ ]` have a meaning and nothing else has.
+/// Converts `pattern`, which must match the whole text. Only `% _ | * + ? {m,n} ( ) [ ]` are special.
 fn regex_of(pattern: &str, escape: Option<char>) -> Result<String, &'static str> {
     let mut regex = String::from("^(?s:");
     let mut chars = pattern.chars();
     let mut open = 0usize;
-    // Whether there is something before that can be repeated.
+    // Whether something that can be repeated comes before.
     let mut repeatable = false;
     while let Some(char) = chars.next() {
         let was_repeatable = std::mem::replace(&mut repeatable, true);
@@ -137,7 +137,7 @@ fn regex_of(pattern: &str, escape: Option<char>) -> Result<String, &'static str>
     Ok(regex + ")$")
 }
 
-/// A letter or digit after the escape means something else in each engine that reads such patterns.
+/// An escaped letter or digit means something different in each engine.
 fn escaped(chars: &mut impl Iterator<Item = char>) -> Result<char, &'static str> {
     match chars.next() {
         None => Err("ends with its escape character"),

@@ -1,4 +1,4 @@
-//! A script as its statements.
+//! Splits a script into its statements.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -9,18 +9,18 @@ use crate::QuiverDialect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatementText<'a> {
     pub text: &'a str,
-    /// Of `text` in the script, in bytes.
+    /// The byte offset of `text` in the script.
     pub offset: usize,
-    /// It ended with a semicolon.
+    /// Whether it ended with a semicolon.
     pub complete: bool,
 }
 
-/// Quotes, comments and dollar quotes are respected. What cannot be split, because a quote is
-/// never closed, is one incomplete statement. A piece with comments alone is none.
+/// Respects quotes, comments and dollar quotes. Text with an unclosed quote is one incomplete statement. Pieces with comments alone are
+/// dropped.
 pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     let dialect = QuiverDialect;
     let mut tokens = Vec::new();
-    // An error leaves the tokens before it.
+    // After an error the tokens before it remain.
     let failed = Tokenizer::new(&dialect, sql).tokenize_with_location_into_buf(&mut tokens).is_err();
     let mut statements = Vec::new();
     let (mut start, mut empty) = (0, true);
@@ -34,7 +34,7 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
         match &token.token {
             Token::SemiColon => {
                 let end = places.offset(token.span.start.line, token.span.start.column);
-                // Of what stands in a comment for MySQL alone, the tokenizer says places that are not its own.
+                // The tokenizer gives wrong positions inside of comments for MySQL.
                 if end < start || !sql.get(end..).is_some_and(|rest| rest.starts_with(';')) {
                     continue;
                 }
@@ -84,13 +84,13 @@ mod tests {
         assert_eq!(&sql[statements[1].offset..][..8], "select 2");
     }
 
-    /// Each from the beginning of its line took minutes.
+    /// Searching each from the beginning of its line took minutes.
     #[test]
     fn many_statements_of_one_line_are_split() {
         assert_eq!(texts(&"select 1; ".repeat(50_000)).len(), 50_000);
     }
 
-    /// Places in such a comment are counted from where it begins: this cut a letter in two.
+    /// The tokenizer counts positions in such a comment from its beginning; this cut a character in two.
     #[test]
     fn semicolons_in_comments_for_mysql_do_not_split() {
         assert_eq!(texts("/*!ééé;*/ select 1"), ["/*!ééé;*/ select 1"]);

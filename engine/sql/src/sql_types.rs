@@ -1,5 +1,5 @@
-//! What a type's name in SQL stands for. DataFusion knows few of the names; here are those that people
-//! bring from PostgreSQL and DuckDB, and for the rest what to use instead.
+//! Resolves names of SQL types. DataFusion knows few of them; these are the names that users of PostgreSQL and DuckDB expect, and
+//! suggestions for the rest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use common::error::{EngineError, nearest};
 
 const DIGITS_MAX: u64 = 76;
 const DIGITS_128_MAX: u64 = 38;
-/// Within each other.
+/// The maximum nesting of maps.
 const MAPS_MAX: usize = 20;
 
 #[derive(Debug)]
@@ -30,14 +30,14 @@ impl TypePlanner for SqlTypes {
     }
 }
 
-/// What a type says of its column besides the data type: that it is a tensor, and its shape.
+/// The metadata of a type besides the data type: for a tensor, that it is one, and its shape.
 pub fn type_metadata(sql_type: &SqlType) -> Result<HashMap<String, String>, EngineError> {
     let tensor = tensor(sql_type, |element| arrow_type(element, 0))?;
     Ok(tensor.map_or_else(HashMap::new, |tensor| tensor.metadata().clone()))
 }
 
-/// None for types that DataFusion makes itself: of lists and structs, whose parts come here again, and of
-/// instants, which need the session's time zone.
+/// `None` for types that DataFusion makes itself: lists and structs, whose elements come here again, and timestamps with time zone, which
+/// need the session's time zone.
 fn arrow_type(sql_type: &SqlType, maps: usize) -> Result<Option<DataType>, EngineError> {
     use SqlType::*;
     Ok(Some(match sql_type {
@@ -108,7 +108,7 @@ fn named(name: &str) -> Option<DataType> {
     })
 }
 
-/// Digits are binary ones here, as in the SQL standard.
+/// The precision counts binary digits, as in the SQL standard.
 fn float(sql_type: &SqlType, digits: &ExactNumberInfo) -> Result<DataType, EngineError> {
     match digits {
         ExactNumberInfo::None | ExactNumberInfo::Precision(1..=24) => Ok(DataType::Float32),
@@ -141,7 +141,7 @@ fn time_unit(digits: Option<u64>) -> Option<TimeUnit> {
     }
 }
 
-/// As the function `map` makes it; text keys are no views, see `declared_type`.
+/// The type that the function `map` returns; text keys are not views, see `declared_type`.
 fn map(key: &SqlType, value: &SqlType, maps: usize) -> Result<DataType, EngineError> {
     let key = match inner(key, maps)? {
         DataType::Utf8View => DataType::Utf8,
@@ -151,7 +151,7 @@ fn map(key: &SqlType, value: &SqlType, maps: usize) -> Result<DataType, EngineEr
     Ok(DataType::Map(Arc::new(Field::new("entries", DataType::Struct(fields.into()), false)), false))
 }
 
-/// The whole type of what is inside of a map.
+/// The complete type of a key or value of a map.
 fn inner(sql_type: &SqlType, maps: usize) -> Result<DataType, EngineError> {
     if let Some(data_type) = arrow_type(sql_type, maps)? {
         return Ok(data_type);
@@ -159,7 +159,7 @@ fn inner(sql_type: &SqlType, maps: usize) -> Result<DataType, EngineError> {
     let item = |item: &SqlType| Ok::<_, EngineError>(Arc::new(Field::new("item", inner(item, maps)?, true)));
     match sql_type {
         SqlType::Array(ArrayElemTypeDef::AngleBracket(of) | ArrayElemTypeDef::SquareBracket(of, None)) => Ok(DataType::List(item(of)?)),
-        // Held to i32 by `arrow_type`.
+        // `arrow_type` has checked that it fits an i32.
         SqlType::Array(ArrayElemTypeDef::SquareBracket(of, Some(size))) => {
             Ok(DataType::FixedSizeList(item(of)?, i32::try_from(*size).unwrap_or(i32::MAX)))
         }
@@ -189,7 +189,7 @@ fn refused(sql_type: &SqlType) -> EngineError {
     EngineError::Unsupported { feature: format!("type {sql_type}"), hint: Some(hint) }
 }
 
-/// What to use instead of a type that is known elsewhere.
+/// What to use instead of a type of another system.
 fn instead(sql_type: &SqlType) -> Option<&'static str> {
     use SqlType::*;
     Some(match sql_type {

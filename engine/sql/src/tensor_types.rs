@@ -1,4 +1,4 @@
-//! `TENSOR(DOUBLE, 512, 512)`: blocks of numbers in one shape, as Arrow's extension `arrow.fixed_shape_tensor`.
+//! `TENSOR(DOUBLE, 512, 512)`: arrays of numbers with one shape, stored as Arrow's extension type `arrow.fixed_shape_tensor`.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::sql::sqlparser::ast::DataType as SqlType;
@@ -11,10 +11,10 @@ use common::type_names::declared_name;
 
 const NAME: &str = "TENSOR";
 const FORM: &str = "write TENSOR(DOUBLE, 512, 512): the type of the elements, then rows, columns and so on";
-/// What one value may take. Whoever sends it has no room for more: Arrow's own messages over gRPC end here too.
+/// The largest value. Senders cannot exceed it either: Arrow's messages over gRPC have the same limit.
 const VALUE_BYTES_MAX: usize = 1 << 31;
 
-/// The field of a tensor without a name, if the type is one; `element` knows the other types.
+/// The unnamed field of a tensor, if the type is one; `element` resolves the element type.
 pub fn tensor(
     sql_type: &SqlType,
     element: impl Fn(&SqlType) -> Result<Option<DataType>, EngineError>,
@@ -63,7 +63,7 @@ fn size_of(sql_type: &SqlType, size: &str) -> Result<usize, EngineError> {
     }
 }
 
-/// `INTEGER[0]` has no values, and neither DuckDB nor Parquet has it.
+/// `INTEGER[0]` has no values, and neither DuckDB nor Parquet supports it.
 pub fn check_list_size(sql_type: &SqlType, size: u64) -> Result<(), EngineError> {
     match size {
         0 => Err(refused(format!("{sql_type} has no elements"), "the size of a list is at least 1; [] is a list of any size")),

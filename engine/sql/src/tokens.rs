@@ -1,5 +1,4 @@
-//! What is changed in the tokens of a statement before they are parsed: notations that the parser
-//! or DataFusion does not know, in words that they do.
+//! Rewrites tokens before they are parsed: notations that the parser or DataFusion does not support become ones that they do.
 
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -20,8 +19,7 @@ pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, 
     Ok(tokens)
 }
 
-/// Numbers with an exponent are DOUBLE, as in the SQL standard; DataFusion would make decimals of
-/// them, which hold no 1e308.
+/// Numbers with an exponent are DOUBLE, as in the SQL standard. DataFusion would make decimals of them, which cannot hold 1e308.
 pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(), EngineError> {
     refuse_longer_than_decimals(sql, tokens)?;
     let is_double = |token: &TokenWithSpan| match &token.token {
@@ -61,7 +59,7 @@ pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(),
 
 const DECIMAL_DIGITS_MAX: usize = 76;
 
-/// As DOUBLEs they would lose digits that somebody wrote, without a word.
+/// As DOUBLEs they would silently lose digits.
 fn refuse_longer_than_decimals(sql: &str, tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
     for token in tokens {
         let Token::Number(number, _) = &token.token else { continue };
@@ -82,8 +80,8 @@ fn refuse_longer_than_decimals(sql: &str, tokens: &[TokenWithSpan]) -> Result<()
     Ok(())
 }
 
-/// `?`, as JDBC and ODBC write parameters, in the order in which they stand: `$1`, `$2`, … Plans have lists as long as the
-/// greatest number, so that it has a limit.
+/// Replaces `?`, the parameters of JDBC and ODBC, by `$1`, `$2`, … in their order. Plans have lists as long as the greatest number, so it
+/// is limited.
 pub fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<(), EngineError> {
     let (mut count, mut numbered) = (0, None);
     for token in tokens {
@@ -114,15 +112,14 @@ pub fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<(), EngineError
 
 pub const PARAMETERS_MAX: usize = 65_535;
 
-/// Names are refused where they are planned.
+/// Invalid names are refused during planning.
 fn is_possible(name: &str) -> bool {
     let digits = name.trim_start_matches('$');
     !digits.starts_with(|first: char| first.is_ascii_digit())
         || digits.parse::<usize>().is_ok_and(|number| (1..=PARAMETERS_MAX).contains(&number))
 }
 
-/// `STRUCT(a INT, b TEXT)`, as DuckDB writes the type: `STRUCT<a INT, b TEXT>`. A call of the function `struct`
-/// has no type after a name.
+/// DuckDB's type `STRUCT(a INT, b TEXT)` becomes `STRUCT<a INT, b TEXT>`. In a call of the function `struct` no type follows a name.
 pub fn struct_types(tokens: &mut [TokenWithSpan]) {
     const TYPES: [&str; 37] = [
         "BOOL",
@@ -165,7 +162,7 @@ pub fn struct_types(tokens: &mut [TokenWithSpan]) {
     ];
     let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
     let token = |tokens: &[TokenWithSpan], at: usize| words.get(at).map_or(Token::EOF, |index| tokens[*index].token.clone());
-    // Parentheses that are open, and whether they are those of a type.
+    // The open parentheses, and whether they belong to a type.
     let mut open: Vec<(usize, bool)> = Vec::new();
     for at in 0..words.len() {
         match tokens[words[at]].token {
@@ -205,7 +202,7 @@ mod tests {
         assert_eq!(changed(sql), same);
     }
 
-    /// Each was looked for to the end of the text.
+    /// Each one was searched for up to the end of the text.
     #[test]
     fn types_that_are_never_closed_are_looked_at_once() {
         let open = "STRUCT(a INT, ".repeat(100_000);

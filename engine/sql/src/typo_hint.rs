@@ -1,5 +1,5 @@
-//! What was perhaps meant where the parser does not go on: it reads a misspelt WHERE as the alias of the table before it, and stops
-//! at the word behind.
+//! Suggests a correction at a syntax error: the parser reads a misspelled WHERE as the alias of the table before it, and stops at the next
+//! word.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -16,13 +16,13 @@ const WORDS: [&str; 30] = [
     "COMMIT", "ROLLBACK",
 ];
 
-/// No statement of another system has longer words to begin with.
+/// No statement of another system begins with longer words.
 const STATEMENT_BYTES: usize = 32;
 
-/// Nobody types a longer statement.
+/// Longer statements are not typed by hand.
 const HINT_BYTES_MAX: usize = 64 << 10;
 
-/// What to do about a syntax error that is found at `position`.
+/// A hint for a syntax error at `position`.
 pub fn syntax_hint(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     if message.starts_with("unterminated string literal") {
         return Some("a quote within a text is written twice: 'it''s'".to_string());
@@ -46,7 +46,7 @@ pub fn syntax_hint(sql: &str, message: &str, position: Option<usize>) -> Option<
     Some(format!("did you mean {meant}?"))
 }
 
-/// The word of SQL that one is near to which is none.
+/// The keyword of SQL that a token resembles; `None` if it is a keyword itself.
 fn closest_keyword(token: &Token) -> Option<&'static str> {
     let Token::Word(word) = token else { return None };
     if word.quote_style.is_some() || word.keyword != Keyword::NoKeyword {

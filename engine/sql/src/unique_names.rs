@@ -1,32 +1,35 @@
-//! Columns of a query that would have the same name: `SELECT a, a`, or `SELECT a, a::int`, which both are
-//! `a` to DataFusion. It refuses such a query; here each column gets a name of its own, as in DuckDB.
+//! Columns of a query that would have the same name: `SELECT a, a`, or `SELECT a, a::int`, which DataFusion both names `a`. It refuses
+//! such a query. Here each column gets a unique name, as in DuckDB.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Expr, Ident, Query, Select, SelectItem, SetExpr, SetQuantifier, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{
+    self, CaseWhen, Expr, Ident, Query, Select, SelectItem, SetExpr, SetQuantifier, Value, VisitMut, VisitorMut,
+};
 
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 
-/// Between an alias and a number. `SELECT 1 AS a, t.*` has two columns of one name, of which DataFusion knows one.
+/// Between an alias and its number. `SELECT 1 AS a, t.*` has two columns of the same name, and DataFusion finds only one of them.
 const NUMBER_MARK: char = '\u{1f}';
 
-/// The alias as it was written, of one that has got a number.
+/// The original alias of one that was numbered.
 pub fn alias_as_written(name: &str) -> Option<&str> {
     name.split_once(NUMBER_MARK).map(|(alias, _)| alias)
 }
 
-/// An alias that nothing else in a statement is called, for one that was written.
+/// A replacement for an alias that nothing else in a statement can have.
 pub fn hidden_alias(alias: &Ident) -> Ident {
     Ident::with_quote('"', format!("{}{NUMBER_MARK}", normalized(alias)))
 }
 
-/// Names the columns that have no alias: expressions as they are written, and a second `a` as `a_1`. With
-/// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for. An alias there gets a number until the result
-/// is shown, but for one that ORDER BY is about. A second alias `a` is `a_1`, too; a table or a view has no two columns of one name, as in
-/// PostgreSQL.
+/// Names the columns that have no alias: expressions by their text, and a second `a` as `a_1`. With `beside_wildcards` this includes the
+/// columns next to a `*`, which may have the same names as those of the wildcard. An alias there has a number until the result is shown,
+/// unless ORDER BY uses it. A second alias `a` becomes `a_1`, too. Aliases of a table or a view are not renamed: duplicates are an error
+/// there, as in PostgreSQL.
 pub fn alias_duplicate_columns(statement: &mut Statement, beside_wildcards: bool) {
     let statement = match statement {
         Statement::Statement(statement) => statement.as_mut(),
@@ -37,8 +40,8 @@ pub fn alias_duplicate_columns(statement: &mut Statement, beside_wildcards: bool
     let _ = statement.visit(&mut ColumnAliaser { beside_wildcards, renames_aliases });
 }
 
-/// Names the columns of the SELECTs of a UNION and its like, where two have one name: DataFusion forgets the table of a column that is to
-/// have the type of the other side.
+/// Names the columns of the SELECTs of a UNION and the like if two have the same name: DataFusion loses the table of a column that it
+/// casts to the type of the other side.
 pub fn name_branches(query: &mut Query) {
     if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
         let mut mentioned = UsedNames::default();
@@ -52,7 +55,7 @@ fn in_branches(body: &mut SetExpr, mentioned: &HashSet<String>) {
         SetExpr::Select(select) if has_column_twice(select) => {
             ColumnAliaser { beside_wildcards: false, renames_aliases: false }.name(&mut select.projection, mentioned)
         }
-        // BY NAME is about the names as they are.
+        // BY NAME uses the names as they are.
         SetExpr::SetOperation { set_quantifier, left, right, .. } if !is_by_name(*set_quantifier) => {
             in_branches(left, mentioned);
             in_branches(right, mentioned);
@@ -74,7 +77,7 @@ fn has_column_twice(select: &Select) -> bool {
     columns.map(normalized).any(|name| !names.insert(name))
 }
 
-/// Every name in a query. A new one must be none of them: its ORDER BY could come to mean the new column.
+/// Every name in a query. A new name must differ from all of them: otherwise ORDER BY could refer to the new column.
 #[derive(Default)]
 struct UsedNames(HashSet<String>);
 
@@ -102,6 +105,39 @@ impl VisitorMut for UsedNames {
     }
 }
 
+/// Makes each cast a CASE with one branch, and with the type in its name. DataFusion leaves casts out of names: it refuses
+/// `SELECT sum(a), sum(CAST(a AS DOUBLE))`. It simplifies the CASE to the cast.
+pub fn name_casts(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => {
+            let _ = statement.visit(&mut CastNamer);
+        }
+        Statement::Explain(explain) => name_casts(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
+    }
+}
+
+struct CastNamer;
+
+impl VisitorMut for CastNamer {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Cast { data_type, .. } = expr {
+            let name = Expr::value(Value::SingleQuotedString(data_type.to_string()));
+            let result = std::mem::replace(expr, Expr::value(Value::Null));
+            *expr = Expr::Case {
+                case_token: AttachedToken::empty(),
+                end_token: AttachedToken::empty(),
+                operand: None,
+                conditions: vec![CaseWhen { condition: Expr::IsNotNull(Box::new(name)), result }],
+                else_result: None,
+            };
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 struct ColumnAliaser {
     beside_wildcards: bool,
     renames_aliases: bool,
@@ -113,7 +149,7 @@ impl VisitorMut for ColumnAliaser {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let mut mentioned = UsedNames::default();
         let _ = query.visit(&mut mentioned);
-        // Before the others get one.
+        // Aliases come first, before the other columns get names.
         if self.renames_aliases
             && let SetExpr::Select(select) = query.body.as_mut()
         {
@@ -169,7 +205,7 @@ impl ColumnAliaser {
     }
 }
 
-/// `SELECT a AS x, b AS x`.
+/// Numbers repeated aliases: `SELECT a AS x, b AS x`.
 fn number_repeated(projection: &mut [SelectItem], mentioned: &HashSet<String>) {
     let (mut before, mut last_numbers) = (HashSet::new(), HashMap::new());
     let mut seen: HashSet<String> = projection.iter().filter_map(alias).map(normalized).collect();
@@ -202,7 +238,7 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// `name_1`, or with the next number that nothing has. `last` is that of the name's last one: what is taken stays so.
+/// `name_1`, or the next number that is free. `last` is the name's last number: earlier ones stay taken.
 fn numbered(name: &str, last: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
     loop {
         *last += 1;
@@ -217,7 +253,7 @@ pub fn alias(item: &SelectItem) -> Option<&Ident> {
     if let SelectItem::ExprWithAlias { alias, .. } = item { Some(alias) } else { None }
 }
 
-/// The name of a column that stands by itself.
+/// The name of an expression that is only a column.
 pub fn column(expr: &Expr) -> Option<&Ident> {
     match expr {
         Expr::Identifier(name) => Some(name),

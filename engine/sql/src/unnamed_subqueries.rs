@@ -1,5 +1,5 @@
-//! Several subqueries without names in one FROM: `FROM (SELECT 1 AS a), (SELECT 2 AS a)`. DataFusion knows no two columns of one name
-//! that are of no table, so each gets a name, as in PostgreSQL.
+//! Several subqueries without aliases in one FROM: `FROM (SELECT 1 AS a), (SELECT 2 AS a)`. DataFusion does not allow two unqualified
+//! columns of the same name, so each subquery gets an alias, as in PostgreSQL.
 
 use std::ops::ControlFlow;
 
@@ -26,7 +26,7 @@ impl VisitorMut for Selects {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let mut aliases = Vec::new();
         unnamed(&mut select.from, &mut aliases);
-        // One by itself meets no other, and messages speak of its columns as they are.
+        // A single one causes no conflict, and messages show its columns without a qualifier.
         if aliases.len() > 1 {
             for (place, alias) in aliases.into_iter().enumerate() {
                 let name = if place == 0 { NAME.to_string() } else { format!("{NAME}_{place}") };

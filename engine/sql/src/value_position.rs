@@ -1,4 +1,5 @@
-//! Where a value is made that cannot be, which shows when the statement runs: at the one division or cast in its text that can have done it.
+//! Finds the position of an evaluation error, which occurs at run time: it is that of the only division or cast in the text that can have
+//! failed.
 
 use std::ops::ControlFlow;
 
@@ -12,18 +13,18 @@ use super::sql_types::SqlTypes;
 use crate::QuiverDialect;
 use common::type_names::declared_name;
 
-/// Nobody looks for a place in a longer one.
+/// In longer texts no position is searched.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 enum FailedValue<'a> {
     Division,
-    /// Of what is no literal, to a type of this name.
+    /// A cast of an expression that is not a literal to a type of this name.
     Cast {
         wanted: &'a str,
     },
 }
 
-/// None where there are several, or none: a view has a text of its own.
+/// `None` if there are several candidates or none: a view has its own text.
 pub fn position_of_evaluation(sql: &str, message: &str) -> Option<usize> {
     let wrong = match message.strip_prefix("Cannot cast string '") {
         Some(rest) => FailedValue::Cast { wanted: rest.rsplit_once("' to value of ")?.1.strip_suffix(" type")? },
@@ -66,7 +67,7 @@ impl Visitor for Search<'_> {
     }
 }
 
-/// And not zero.
+/// A number other than zero.
 fn is_number(expr: &Expr) -> bool {
     let Expr::Value(value) = expr else { return false };
     matches!(&value.value, Value::Number(digits, _) if digits.contains(|digit: char| ('1'..='9').contains(&digit)))

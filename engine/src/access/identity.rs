@@ -13,7 +13,7 @@ use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::qualified;
 
-/// A user who has shown who they are.
+/// An authenticated user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     name: String,

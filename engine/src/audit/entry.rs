@@ -20,7 +20,7 @@ pub struct Audited {
     message: Option<String>,
     /// The message may quote the statement.
     quotes_statement: bool,
-    /// Rows that were changed, where that is known.
+    /// The number of changed rows, if it is known.
     changed: Option<u64>,
 }
 

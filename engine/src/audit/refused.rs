@@ -91,7 +91,7 @@ mod tests {
         let (logins, start) = (RefusedLogins::default(), Instant::now());
         let rows =
             (0..6_000u32).filter(|number| logins.row_for(&number.to_string(), start + Duration::from_millis(50) * *number).is_some());
-        // 300 seconds.
+        // 6,000 logins in steps of 50 ms take 300 seconds.
         assert_eq!(rows.count(), 5 * ROWS_MAX);
         assert!(logins.0.lock().names.len() <= ROWS_MAX);
         assert!(logins.0.lock().left_out > 0);

@@ -1,4 +1,4 @@
-//! A backup of a store that another process may have open for writing: then that one is asked for it.
+//! Backs up a store. If another process has it open for writing, that process is asked to make the backup.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,19 +11,19 @@ use pmem_store::{BackupError, BackupProgress, BackupReport, Store, StoreError, S
 use super::Watch;
 use common::error::EngineError;
 
-/// How soon an answer is seen, and a watch that wants to stop.
+/// How soon an answer, or a stop by the watch, is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How soon the end of the other process is seen.
+/// How soon the end of the other process is noticed.
 const OPEN_EVERY: Duration = Duration::from_millis(300);
 
-/// Makes the directory `to` a backup of the last version of the store at `store`, both absolute, while others
-/// read and write. A process that has the store open for writing makes it; it must show within `patience`
-/// that it knows of the request, and may then take as long as it takes.
+/// Makes the directory `to` a backup of the last version of the store at `store`, while others read and write. Both paths are absolute.
+/// If a process has the store open for writing, that process makes the backup; it must acknowledge the request within `patience`, and may
+/// then take any time.
 ///
 /// # Errors
 ///
-/// [`EngineError::Execution`] with what the other process said, or that it said nothing; for all others the
-/// backup that was at `to` is there still.
+/// [`EngineError::Execution`] with the answer of the other process, or if it did not answer. After any other error the previous backup at
+/// `to` is unchanged.
 pub fn back_up(store: &Path, to: &Path, copies: bool, patience: Duration, watch: Watch<'_>) -> Result<BackupReport, EngineError> {
     let mut holder = match open(store)? {
         Ok(store) => return Ok(store.backup(to, copies, watch)?),
@@ -57,7 +57,7 @@ pub fn back_up(store: &Path, to: &Path, copies: bool, patience: Duration, watch:
     }
 }
 
-/// The store, or who keeps this process out.
+/// The store, or the process that has locked it.
 fn open(store: &Path) -> Result<Result<Store, LockError>, EngineError> {
     match Store::open(store, StoreOptions { read_only: true, create: false, ..StoreOptions::default() }) {
         Ok(store) => Ok(Ok(store)),
@@ -84,7 +84,7 @@ fn by_itself(
     request: &BackupRequest,
     watch: Watch<'_>,
 ) -> Result<BackupReport, EngineError> {
-    // It may have answered last of all.
+    // It may have answered just before it ended.
     if let RequestState::Done(answer) = asked.look()? {
         return answer_result(last_holder, answer);
     }
@@ -92,7 +92,7 @@ fn by_itself(
     Ok(store.backup(&request.to, request.copies, watch)?)
 }
 
-/// The other process has gone, and this one cannot go on with the store as it left it.
+/// The error if the other process has ended and this one cannot use the store as it was left.
 fn ended(holder: &LockError, error: EngineError) -> EngineError {
     EngineError::Execution {
         message: format!("{} ended before it had made the backup: {error}", holder.who()),

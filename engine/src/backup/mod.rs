@@ -1,7 +1,6 @@
-//! Backups: `BACKUP TO` as a statement, and what a program can ask for without one.
+//! Backups: the statement `BACKUP TO`, and the functions for programs.
 //!
-//! `client` is for a store that another process may have open, `server` the thread that does what other
-//! processes ask for.
+//! `client` backs up a store that another process may have open; `server` is the thread that serves the requests of other processes.
 
 mod client;
 mod server;
@@ -20,25 +19,25 @@ pub(crate) use self::server::Listener;
 use crate::blocking::blocking;
 use common::error::EngineError;
 
-/// Asked again and again how it should go on, with how far it is.
+/// Called repeatedly with the progress; returns whether to continue.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
-/// Whether it is the error of work that a watch has stopped.
+/// Whether the error means that a watch stopped the work.
 pub fn is_stopped(error: &EngineError) -> bool {
     matches!(error, EngineError::Store(StoreError::Backup(BackupError::Stopped { .. })))
 }
 
-/// Makes a store of a backup, which is verified on the way.
+/// Restores a store from a backup, and verifies the backup on the way.
 pub fn restore(backup: &Path, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport, EngineError> {
     Ok(pmem_store::restore_backup(backup, to, copies, watch)?)
 }
 
-/// Reads all of a backup; what is wrong is in the report.
+/// Reads the whole backup; the report lists what is wrong.
 pub fn verify(backup: &Path, watch: Watch<'_>) -> Result<VerifyReport, EngineError> {
     Ok(pmem_store::verify_backup(backup, watch)?)
 }
 
-/// Set when the statement is not waited for any more.
+/// Set when the statement is dropped.
 struct Abandoned(Arc<AtomicBool>);
 
 impl Drop for Abandoned {
@@ -47,7 +46,7 @@ impl Drop for Abandoned {
     }
 }
 
-/// `BACKUP TO`; its one row.
+/// Runs `BACKUP TO` and returns its one row.
 pub(crate) async fn backup_to(store: &Arc<Store>, to: PathBuf, copies: bool) -> Result<RecordBatch, EngineError> {
     let is_abandoned = Arc::new(AtomicBool::new(false));
     let _abandoned = Abandoned(Arc::clone(&is_abandoned));
@@ -63,7 +62,7 @@ pub(crate) async fn backup_to(store: &Arc<Store>, to: PathBuf, copies: bool) -> 
     backed_up_row(&report).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// What BACKUP TO gives.
+/// The result of BACKUP TO.
 pub(crate) fn backed_up_row(report: &BackupReport) -> Result<RecordBatch, arrow::error::ArrowError> {
     let columns = [
         ("version", report.version),

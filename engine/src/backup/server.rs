@@ -1,11 +1,11 @@
-//! Backups that other processes ask for: only the one that has the store open for writing can make them.
+//! Backups for other processes: only the process that has the store open for writing can make them.
 //!
-//! A thread looks for requests, which costs one system call where there are none. A backup runs on a second
-//! thread, so that requests that come meanwhile are seen and withdrawn ones stop it. There is one at a time.
+//! A thread polls for requests, which costs one system call if there are none. A backup runs on a second thread, so that new requests are
+//! still answered and a withdrawn one stops its backup. One backup runs at a time.
 //!
-//! **Invariant:** no thread has the store but while a backup runs. So the store is closed with the engine.
+//! **Invariant:** a thread holds the store only while a backup runs. So closing the engine closes the store.
 //!
-//! Upkeep has no part in this: its thread may be switched off, or busy for long.
+//! This is not part of the maintenance thread, which may be switched off or busy for a long time.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,25 +19,25 @@ use parking_lot::Mutex;
 use pmem_store::requests::{Answer, BackupRequest, Inbox, OpenRequest};
 use pmem_store::{BackupProgress, BackupReport, Store, StoreError};
 
-/// How soon a request is seen. The first look is so late too: most processes have ended by then.
+/// How soon a request is noticed. The first poll is also this late: most processes have ended by then.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// While somebody waits.
+/// The same while a request is waiting.
 const ATTEND_EVERY: Duration = Duration::from_millis(50);
-/// Who drops the engine waits until a backup that runs has stopped, but no longer than this. It stops between two
-/// pieces of a file, but not while the disk makes one durable; and only after it the store is closed properly.
+/// Dropping the engine waits until a running backup has stopped, but no longer than this. A backup can stop between two pieces of a file,
+/// but not during an fsync; the store is closed properly only after that.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    /// Given up to have the thread end.
+    /// Dropped to stop the thread.
     stop: Option<Sender<()>>,
-    /// Nothing comes from it; it is cut off when the thread has ended.
+    /// It receives nothing; it is disconnected when the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Listener {
-    /// None for a store that is only read: others may open it too.
+    /// `None` for a store that is open for reading only: other processes may open it too.
     pub fn start(store: &Arc<Store>) -> Option<Listener> {
         if store.is_read_only() {
             return None;
@@ -69,10 +69,10 @@ struct BackupServer {
     running: Option<RunningBackup>,
 }
 
-/// A backup at work, or one whose answer could not be written yet.
+/// A running backup, or one whose answer could not be written yet.
 struct RunningBackup {
     id: String,
-    /// None when it has ended.
+    /// `None` when the thread has ended.
     thread: Option<JoinHandle<Result<BackupReport, StoreError>>>,
     shared: Arc<BackupState>,
     told: BackupProgress,
@@ -91,14 +91,14 @@ impl BackupServer {
         while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             pause = self.round();
         }
-        // Its asker sees that the store is free, and makes the backup itself.
+        // Its client sees that the store is free, and makes the backup itself.
         if let Some(running) = self.running {
             running.give_up();
             let _ = running.thread.map(JoinHandle::join);
         }
     }
 
-    /// When to look again.
+    /// Returns when to poll again.
     fn round(&mut self) -> Duration {
         let waiting = self.inbox.look();
         let is_quiet = waiting.is_empty();
@@ -109,7 +109,7 @@ impl BackupServer {
         if is_quiet && self.running.is_none() { LOOK_EVERY } else { ATTEND_EVERY }
     }
 
-    /// None when its asker has the answer, or wants none any more.
+    /// Returns `None` when the client has its answer, or has withdrawn the request.
     fn attend(&mut self, mut running: RunningBackup, waiting: &[OpenRequest]) -> Option<RunningBackup> {
         let is_wanted = waiting.iter().any(|request| request.id == running.id);
         if !is_wanted {
@@ -132,7 +132,7 @@ impl BackupServer {
         }
     }
 
-    /// The first of them that can be begun.
+    /// Begins the first request that can be begun.
     fn begin_first(&mut self, waiting: Vec<OpenRequest>) -> Option<RunningBackup> {
         for OpenRequest { id, request } in waiting {
             match request.and_then(|request| self.begin(&id, request)) {
@@ -147,7 +147,7 @@ impl BackupServer {
         None
     }
 
-    /// None when the store is being closed.
+    /// `None` while the store is being closed.
     fn begin(&self, id: &str, request: BackupRequest) -> Result<Option<RunningBackup>, String> {
         let Some(store) = self.store.upgrade() else { return Ok(None) };
         let shared = Arc::<BackupState>::default();
@@ -165,7 +165,7 @@ impl RunningBackup {
 }
 
 impl BackupState {
-    /// Lets go of the store before it returns.
+    /// Releases the store before it returns.
     fn backup(&self, store: Arc<Store>, to: &Path, copies: bool) -> Result<BackupReport, StoreError> {
         store.backup(to, copies, &mut |progress| {
             *self.progress.lock() = progress;

@@ -1,4 +1,4 @@
-//! `information_schema`: DataFusion's, but for `columns`, which says types as they are declared.
+//! `information_schema`: DataFusion's, except for `columns`, which shows types as they are declared.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct InformationSchema {
 }
 
 impl InformationSchema {
-    /// None where the session is gone.
+    /// `None` if the session is gone.
     pub fn new(catalog: &Arc<StoreCatalog>) -> Option<InformationSchema> {
         let state = catalog.state.read().upgrade()?;
         let state = state.read();
@@ -63,7 +63,7 @@ impl SchemaProvider for InformationSchema {
     }
 }
 
-/// As DataFusion has them.
+/// The schema that DataFusion uses.
 fn columns_schema() -> SchemaRef {
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
     let number = |name: &str, nullable| Field::new(name, DataType::UInt64, nullable);
@@ -89,7 +89,7 @@ fn columns_schema() -> SchemaRef {
 #[derive(Debug)]
 struct ColumnsTable {
     schema: SchemaRef,
-    /// As of the statement that is planned.
+    /// As of the statement that is being planned.
     schemas: Arc<Vec<(String, Arc<dyn SchemaProvider>)>>,
 }
 
@@ -98,7 +98,7 @@ impl PartitionStream for ColumnsTable {
         &self.schema
     }
 
-    /// Views are planned here and not before: one that cannot be used is no error of this query.
+    /// Views are planned here and not earlier, so that a broken view is not an error of this query.
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let (schema, schemas) = (Arc::clone(&self.schema), Arc::clone(&self.schemas));
         let batch = async move { columns_batch(schema, &schemas).await };
@@ -106,7 +106,7 @@ impl PartitionStream for ColumnsTable {
     }
 }
 
-/// A column of a table, and where it is.
+/// A column with its table.
 struct Column {
     schema: String,
     table: String,
@@ -156,11 +156,11 @@ async fn columns_batch(schema: SchemaRef, schemas: &[(String, Arc<dyn SchemaProv
 struct Digits {
     precision: u64,
     radix: u64,
-    /// Of an exact number.
+    /// Only for exact numbers.
     scale: Option<u64>,
 }
 
-/// As PostgreSQL says them.
+/// Precision, radix and scale as PostgreSQL reports them.
 fn digits(data_type: &DataType) -> Option<Digits> {
     use DataType::*;
     let (precision, radix, scale) = match data_type {

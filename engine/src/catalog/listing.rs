@@ -14,7 +14,7 @@ pub struct TableListing {
     pub size_bytes: Option<u64>,
 }
 
-/// The tables of the schema `system`, which are on a list only where somebody asks for them.
+/// The tables of the schema `system`, which are listed only on request.
 pub fn system_listing() -> Vec<TableListing> {
     let listing =
         |name: &str| TableListing { schema: SYSTEM.into(), name: name.into(), kind: "system".into(), rows: None, size_bytes: None };

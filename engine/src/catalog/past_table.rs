@@ -1,4 +1,4 @@
-//! A table as it was at a place in the history of the store.
+//! A table as of an earlier point in the history of the store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use common::clock::now_ms;
 use common::error::{EngineError, nearest};
 use sql::{Point, time_ms, time_text};
 
-/// Names are those that `snapshot` has; of times the version may be one of `table` alone.
+/// Names are looked up in `snapshot`; a time is resolved to a version of `table` alone.
 pub fn version_of(
     point: &Point,
     state: &SessionState,
@@ -56,16 +56,16 @@ fn version_at(store: &Store, table: &TableRecord, time_ms: i64) -> Result<u64, E
     }
 }
 
-/// What a clause behind the name of a table of this namespace leads to.
+/// The result of looking up a table with a version clause in this namespace.
 pub enum PastTable {
     Found(Box<TableSnapshot>),
-    /// There is no such table now.
+    /// The table does not exist now.
     None,
-    /// Only what is stored has versions.
+    /// Only stored tables have versions.
     View,
 }
 
-/// The table that is called `name` in `snapshot`, at the version of `clause`.
+/// The table called `name` in `snapshot`, at the version of `clause`.
 pub fn table_at(
     state: &SessionState,
     store: &Arc<Store>,

@@ -1,4 +1,4 @@
-//! Tables that a statement's own query reads and no other statement can name: they are in the statement's own list of catalogs.
+//! Tables for a statement's own query that no other statement can name: they are registered in the statement's own catalog list.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use datafusion::execution::SessionState;
 
 const CATALOG: &str = "__quiver";
 const NAMESPACE: &str = "statement";
-/// With its catalog.
+/// Including its catalog.
 pub const SCHEMA: &str = "__quiver.statement";
 
 pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
 
-/// Puts the tables into the schema [`SCHEMA`] of the statement whose state it is.
+/// Registers the tables in the schema [`SCHEMA`] of the statement's state.
 pub fn register_private(state: &SessionState, tables: Vec<PrivateTable>) -> Result<()> {
     let (catalog, schema) = (MemoryCatalogProvider::new(), MemorySchemaProvider::new());
     for (name, table) in tables {

@@ -1,4 +1,4 @@
-//! The catalog `quiver`: the namespaces of the store as of the statement that is running.
+//! The catalog `quiver`: the namespaces of the store as of the running statement.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,37 +22,38 @@ use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
-/// That of a session, and that of a statement, which is made of it.
+/// The catalog of a session, or that of a statement, which is derived from it.
 #[derive(Debug, Clone)]
 pub struct StoreCatalog {
     pub(super) engine: Arc<EngineShared>,
-    /// What the statement sees. None in that of a session, where names mean what they mean now: an idle session pins no files.
+    /// The snapshot of the statement. `None` for the session's own catalog, which resolves names as of now: so an idle session pins no
+    /// files.
     statement: Option<StatementSnapshot>,
-    /// Of the statement, which may be ended by somebody else.
+    /// The commit guard of the statement, which others may stop.
     commit_guard: Option<Arc<CommitGuard>>,
-    /// How many views deep the text is in which names are looked up.
+    /// The nesting depth of the view whose text is being resolved.
     pub(super) view_depth: usize,
-    /// For information_schema, from which a view that cannot be used hides nothing else.
+    /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
-    /// Whom the session works for; None: the process itself, which has all rights.
+    /// The session's user; `None` for the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
-    /// The version that was last seen.
+    /// The last version that was seen.
     seen: Arc<AtomicU64>,
     /// For planning the text of views; set once the session exists.
     pub(super) state: Arc<RwLock<Weak<RwLock<SessionState>>>>,
     /// Plans the text of views.
     pub(super) views: Arc<dyn ViewPlanner>,
-    /// The session's; what it has changed is what names mean.
+    /// The session's transaction: names resolve to its changes.
     transaction: Arc<TransactionSlot>,
-    /// The session's, and of the transactions that were begun in it.
+    /// The temporary tables of the session, shared with the sessions of its transactions.
     temporary: Arc<RwLock<Arc<TemporaryTables>>>,
 }
 
-/// What a statement sees, and what it may do with it.
+/// What a statement sees, and what it is allowed to do.
 #[derive(Debug, Clone)]
 pub struct StatementSnapshot {
     pub snapshot: Arc<Snapshot>,
-    /// None: everything.
+    /// `None`: everything.
     pub authorization: Option<Arc<Authorization>>,
 }
 
@@ -61,7 +62,7 @@ impl StatementSnapshot {
         StatementSnapshot { snapshot: seen(snapshot, authorization.as_ref()), authorization }
     }
 
-    /// A table. Who may not read its rows does not see how many there are.
+    /// A table. Users without SELECT on it do not see the number of rows.
     pub fn listed(&self, namespace: &str, name: &str) -> Result<Option<TableListing>, StoreError> {
         let Some(table) = self.snapshot.table(namespace, name)? else { return Ok(None) };
         let record = table.record();
@@ -126,7 +127,7 @@ impl StoreCatalog {
         })
     }
 
-    /// That of a session of the engine; None where DataFusion has made the session by itself.
+    /// The catalog of an engine's session; `None` if DataFusion has created the session itself.
     pub fn of(session: &dyn Session) -> Option<Arc<StoreCatalog>> {
         let catalog = session.as_any().downcast_ref::<SessionState>()?.catalog_list().catalog(CATALOG)?;
         Some(Arc::clone(&catalog.downcast_ref::<CatalogHandle>()?.0))
@@ -142,13 +143,12 @@ impl StoreCatalog {
         self.engine.planning.on_planner_thread(&principal, work).await
     }
 
-    /// Holds what the statement is about to do against the rights of its user; a session of the process itself has
-    /// all rights.
+    /// Checks the operation of a statement against the rights of its user; a session of the process itself has all rights.
     pub fn check(&self, check: impl FnOnce(&Authorization) -> Result<(), EngineError>) -> Result<(), EngineError> {
         self.authorization().map_or(Ok(()), |authorization| check(&authorization))
     }
 
-    /// What the session's user may do as of now, not as of the statement that is planned; None: everything.
+    /// The rights of the session's user as of now, not as of the statement that is planned; `None`: everything.
     pub fn authorization_now(&self) -> Result<Option<Arc<Authorization>>, EngineError> {
         match &self.access {
             Some(access) => Ok(Some(Arc::new(access.authorization(self.transaction.base())?))),
@@ -156,7 +156,7 @@ impl StoreCatalog {
         }
     }
 
-    /// What the statement that is planned may do; None: everything.
+    /// The rights of the statement that is being planned; `None`: everything.
     pub fn authorization(&self) -> Option<Arc<Authorization>> {
         self.access.as_ref()?;
         self.statement_snapshot().authorization
@@ -170,12 +170,12 @@ impl StoreCatalog {
         Arc::clone(&self.temporary.read())
     }
 
-    /// From here on its session has the temporary tables of another one.
+    /// From now on its session uses the temporary tables of another one.
     pub fn share_temporary_tables(&self, other: &StoreCatalog) {
         *self.temporary.write() = other.temporary();
     }
 
-    /// An error where a name means a temporary table: what is to be done to it only stored tables can have done to them.
+    /// An error if the name refers to a temporary table: the operation needs a stored table.
     pub fn check_stored(&self, name: &TableReference, what: &str) -> Result<(), EngineError> {
         match self.temporary().named(name) {
             Some(table) => Err(not_for_temporary(&table.name, what)),
@@ -183,12 +183,12 @@ impl StoreCatalog {
         }
     }
 
-    /// Where the statement being planned writes to.
+    /// The scope in which the statement that is being planned writes.
     pub fn write_scope(&self) -> WriteScope {
         WriteScope::new(&self.engine, &self.transaction, self.snapshot(), self.commit_guard.clone())
     }
 
-    /// That of the session's clocks.
+    /// The session's time zone.
     pub fn zone(&self) -> Option<String> {
         let state = self.state.read().upgrade()?;
         let state = state.read();
@@ -209,13 +209,13 @@ impl StoreCatalog {
         StatementSnapshot::new(snapshot, authorization)
     }
 
-    /// What names mean as of now: for who looks at them beside a statement that is planned, which keeps its own.
+    /// The current snapshot, for callers that do not use the snapshot of the statement that is being planned.
     pub fn now(&self) -> Result<StatementSnapshot, EngineError> {
         let snapshot = self.transaction.snapshot().map_or_else(|| self.engine.store.snapshot(), Ok)?;
         Ok(StatementSnapshot::new(snapshot, self.authorization_now()?))
     }
 
-    /// For a statement that begins now: names mean what the open transaction sees, or else what the last commit says.
+    /// The catalog for a new statement: it resolves names in the open transaction, or else in the last commit.
     pub fn for_statement(&self, commit_guard: Option<&Arc<CommitGuard>>) -> Result<Arc<StoreCatalog>, EngineError> {
         let authorization = self.authorization_now()?;
         let snapshot = self.transaction.snapshot().map_or_else(|| self.last_commit(), Ok)?;
@@ -232,7 +232,7 @@ impl StoreCatalog {
         Ok(snapshot)
     }
 
-    /// For the text of a view that was found in it.
+    /// The catalog for the text of a view that was found in this one.
     pub(super) fn for_view(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { view_depth: self.view_depth + 1, omits_broken_views: false, ..self.clone() })
     }
@@ -241,7 +241,7 @@ impl StoreCatalog {
         Arc::new(StoreCatalog { omits_broken_views: true, ..self.clone() })
     }
 
-    /// Where a state of DataFusion finds this catalog.
+    /// A catalog list with this catalog, for a state of DataFusion.
     pub fn catalog_list(self: &Arc<Self>) -> Arc<dyn CatalogProviderList> {
         let list = MemoryCatalogProviderList::new();
         list.register_catalog(CATALOG.to_string(), Arc::new(CatalogHandle(Arc::clone(self))));
@@ -268,7 +268,7 @@ fn list_temporary(table: &TemporaryRows) -> TableListing {
     }
 }
 
-/// `what` ends where the table is named.
+/// `what` is the beginning of a message, up to the name of the table.
 pub fn not_for_temporary(name: &str, what: &str) -> EngineError {
     let hint = "INSERT adds rows to it, and CREATE OR REPLACE VOLATILE TABLE makes it anew; a stored table of the name is meant where it is \
                 named with its schema, as main.t";

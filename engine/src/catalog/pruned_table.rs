@@ -1,8 +1,8 @@
-//! Tables of many columns, as a statement sees them that means few. DataFusion's planner looks at all columns of a table in several of
-//! its steps, and copies them: of 10,000 that is most of what a query takes which reads two.
+//! Wide tables, reduced to the few columns that a statement may reference. DataFusion's planner visits and copies all columns of a table
+//! in several of its steps: for 10,000 columns, that takes most of the time of a query that reads two.
 //!
-//! A statement is planned as if such a table had no other columns than those it may mean (`referenced_columns.rs`). Where that fails it is planned
-//! with whole tables, and what is wrong is said by the planner that knows them.
+//! A statement is planned as if a wide table had only the columns that it may reference (`referenced_columns.rs`). If that fails, it is
+//! planned again with whole tables, and the error is that of the second attempt.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +21,12 @@ use datafusion::sql::parser::Statement;
 use super::referenced_columns::{ReferencedColumns, query_of};
 use super::table::StoreTable;
 
-/// A table with fewer columns is planned whole in no time.
+/// Tables with fewer columns are fast to plan whole.
 const MANY_COLUMNS: usize = 256;
 
 tokio::task_local! {
-    /// Of the statement that is planned, or of the view in it whose text is. It is no value that is passed: DataFusion asks for a table by
-    /// `SchemaProvider::table(&self, name)`, and a catalog of each attempt's own would need a copy of the state, with all its functions.
+    /// The scope of the statement, or of the view in it, that is being planned. It is a task-local, because DataFusion asks for a table
+    /// by `SchemaProvider::table(&self, name)`, and a catalog for each attempt would need a copy of the state, with all its functions.
     static PRUNING_SCOPE: PruningScope;
 }
 
@@ -38,13 +38,13 @@ enum PruningScope {
 
 struct StatementColumns {
     statement: Arc<Statement>,
-    /// Looked for when the first table of many columns is met. None: any column may be meant.
+    /// Computed when the first wide table is met. `None`: any column may be referenced.
     columns: OnceLock<Option<ReferencedColumns>>,
-    /// Whether a table was made narrow, for the statement or a view in it.
+    /// Whether a table was pruned, for the statement or for a view in it.
     has_narrowed: Arc<AtomicBool>,
 }
 
-/// Plans a statement, or the text of a view, with the columns that it may mean.
+/// Plans a statement, or the text of a view, with only the columns that it may reference.
 pub async fn plan_with_referenced_columns<F>(statement: Statement, plan: impl Fn(Arc<Statement>) -> F) -> Result<LogicalPlan>
 where
     F: Future<Output = Result<LogicalPlan>>,
@@ -60,7 +60,7 @@ where
     let statement = Arc::new(statement);
     let naming = StatementColumns { statement: Arc::clone(&statement), columns: OnceLock::new(), has_narrowed: Arc::clone(&has_narrowed) };
     let planned = PRUNING_SCOPE.scope(PruningScope::Named(Arc::new(naming)), Box::pin(plan(Arc::clone(&statement)))).await;
-    // Views do not try again by themselves: each of a chain of them would, and so twice as many at every step.
+    // Views do not retry by themselves: in a chain of views each level would double the attempts.
     match &planned {
         Err(error) if outer.is_none() && has_narrowed.load(Ordering::Relaxed) && may_be_of_columns(error) => {
             plan_with_whole_tables(plan(statement)).await
@@ -69,18 +69,18 @@ where
     }
 }
 
-/// Whether it may be that a column is not there, or that the planner knows better of all columns what is wrong. Everything else,
-/// of memory, of files or of nodes, is no other with whole tables.
+/// Whether the cause may be a missing column, or the planner could give a better message with all columns. Other errors, of memory, files
+/// or nodes, would be the same with whole tables.
 fn may_be_of_columns(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..))
 }
 
-/// Plans with tables as they are: where their columns are shown, such as in a plan for elsewhere.
+/// Plans with whole tables, for plans that show their columns, such as those for other systems.
 pub async fn plan_with_whole_tables<F: Future>(planning: F) -> F::Output {
     PRUNING_SCOPE.scope(PruningScope::Whole, Box::pin(planning)).await
 }
 
-/// Where the columns are that the statement may mean; None where the table is to be seen whole.
+/// The positions of the columns that the statement may reference; `None` if the table is to be seen whole.
 pub fn named_places(schema: &Schema) -> Option<Vec<usize>> {
     if schema.fields().len() < MANY_COLUMNS {
         return None;
@@ -95,7 +95,7 @@ pub fn named_places(schema: &Schema) -> Option<Vec<usize>> {
     Some(places)
 }
 
-/// A stored table as the statement that is planned sees it.
+/// A stored table as the statement that is being planned sees it.
 pub fn as_named(table: StoreTable) -> Arc<dyn TableProvider> {
     match named_places(&table.schema()) {
         Some(places) => Arc::new(PrunedTable::new(Arc::new(table), places)),
@@ -103,7 +103,7 @@ pub fn as_named(table: StoreTable) -> Arc<dyn TableProvider> {
     }
 }
 
-/// The table as if it had these columns alone, if that spares anything.
+/// The table reduced to these columns, if that saves work.
 pub fn prune_table(table: Arc<dyn TableProvider>, places: &BTreeSet<usize>) -> Arc<dyn TableProvider> {
     let schema = table.schema();
     let is_wide = schema.fields().len() >= MANY_COLUMNS && table.downcast_ref::<StoreTable>().is_some();
@@ -113,7 +113,7 @@ pub fn prune_table(table: Arc<dyn TableProvider>, places: &BTreeSet<usize>) -> A
     }
 }
 
-/// Filters on a table, which have its columns by name, over its schema. What they do not name is not looked at.
+/// Plans filters, which name their columns, over the schema of the table. Only the named columns are visited.
 pub fn physical_filters(state: &dyn Session, schema: &SchemaRef, filters: &[Expr]) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
     let named = filters.iter().flat_map(Expr::column_refs).map(|column| schema.index_of(&column.name));
     let named = named.collect::<Result<BTreeSet<usize>, _>>()?;
@@ -126,11 +126,11 @@ fn is_few(columns: usize, schema: &Schema) -> bool {
     columns <= schema.fields().len() / 2
 }
 
-/// Reads, as any other way of reading a stored table does, by [`StoreTable::scan`]. It is not written to.
+/// Reads only through [`StoreTable::scan`], as all readers of a stored table do. It cannot be written to.
 #[derive(Debug)]
 struct PrunedTable {
     table: Arc<dyn TableProvider>,
-    /// Of its columns, in the order of the table.
+    /// Positions in the table's columns, in their order.
     places: Vec<usize>,
     schema: SchemaRef,
 }
@@ -173,7 +173,7 @@ impl TableProvider for PrunedTable {
             Some(projection) => projection.iter().map(|place| self.places[*place]).collect(),
             None => self.places.clone(),
         };
-        // Filters have their columns by name.
+        // Filters refer to columns by name.
         self.table.scan(state, Some(&places), filters, limit).await
     }
 

@@ -1,4 +1,4 @@
-//! The columns that a query may mean, found in its words before it is planned: all that it names, or all there are where it may mean one
+//! The columns that a query may reference, found in its syntax tree before planning: those that it names, or all if it may reference one
 //! without naming it, as `*` does.
 
 use std::collections::HashSet;
@@ -15,11 +15,11 @@ use datafusion::sql::sqlparser::ast::{
 #[derive(Debug)]
 pub struct ReferencedColumns {
     lowered: HashSet<String>,
-    /// By [`shape`]: whether one of the names has it. Most columns of a wide table are told apart by that.
+    /// By [`shape`]: whether one of the names has this shape. It rules out most columns of a wide table.
     shapes: [bool; SHAPES],
 }
 
-/// The query that a statement is, explains or prepares.
+/// The query that a statement runs, explains or prepares.
 pub fn query_of(statement: &Statement) -> Option<&Query> {
     match statement {
         Statement::Statement(statement) => query_in(statement),
@@ -37,9 +37,9 @@ fn query_in(statement: &ast::Statement) -> Option<&Query> {
 }
 
 impl ReferencedColumns {
-    /// None where the query may mean columns that it does not name.
+    /// `None` if the query may reference columns that it does not name.
     ///
-    /// **Invariant:** what is not known here may mean any column.
+    /// **Invariant:** a construct that is not known here may reference any column.
     pub fn of(query: &Query) -> Option<ReferencedColumns> {
         let mut names = ColumnNames::default();
         match query.visit(&mut names) {
@@ -54,7 +54,7 @@ impl ReferencedColumns {
         ReferencedColumns { lowered, shapes }
     }
 
-    /// Where the columns of a table are that are named, in its order. At least one, by which rows are counted.
+    /// The positions of the referenced columns, in the table's order. There is at least one, so that rows can be counted.
     pub fn places(&self, schema: &Schema) -> Vec<usize> {
         let fields = schema.fields();
         let mut places: Vec<usize> = (0..fields.len()).filter(|place| self.has(fields[*place].name())).collect();
@@ -71,7 +71,7 @@ impl ReferencedColumns {
 
 const SHAPES: usize = 256;
 
-/// The same for letters of any case, of ASCII.
+/// A hash of the name that ignores the case of ASCII letters.
 fn shape(name: &str) -> usize {
     let last = name.as_bytes().last().map_or(0, u8::to_ascii_lowercase);
     (name.len() * 37 + usize::from(last)) % SHAPES
@@ -85,7 +85,7 @@ impl ColumnNames {
         self.0.extend(names.into_iter().map(|name| name.value.to_lowercase()));
     }
 
-    /// Whether it is one column. Its new name is added: beside a table with a column of that name it may be ambiguous.
+    /// Whether the item is a single column. Its alias is added, because it may be ambiguous beside a table with a column of that name.
     fn add_item(&mut self, item: &SelectItem) -> bool {
         match item {
             SelectItem::UnnamedExpr(_) => true,
@@ -97,7 +97,7 @@ impl ColumnNames {
         }
     }
 
-    /// Whether a join says by which columns it is one. Those that it names are added; what stands behind ON is an expression.
+    /// Whether the join states its columns explicitly. Columns of USING are added; an ON condition is an expression like any other.
     fn add_joined(&mut self, joins: &[Join]) -> bool {
         joins.iter().all(|join| match constraint_of(&join.join_operator) {
             Some(JoinConstraint::Using(columns)) => {
@@ -131,7 +131,7 @@ impl Visitor for ColumnNames {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         named_if(match factor {
             TableFactor::Table { alias, args: None, .. } => !names_by_place(alias),
-            // The alias numbers columns of one name, among those that are there.
+            // The alias gives numbers to columns of equal names, and so depends on all columns.
             TableFactor::NestedJoin { table_with_joins, alias } => alias.is_none() && self.add_joined(&table_with_joins.joins),
             TableFactor::Derived { .. } | TableFactor::UNNEST { .. } => true,
             // Functions may read tables that their arguments name.
@@ -155,25 +155,25 @@ fn named_if(is_named: bool) -> ControlFlow<()> {
     if is_named { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
-/// Whether all columns of a query's body come of items of a SELECT, or of VALUES.
+/// Whether all columns of a query's body come from SELECT items or VALUES.
 fn is_of_items(mut body: &SetExpr) -> bool {
     loop {
         match body {
             SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => return true,
-            // Many of them are nested on the left.
+            // Long chains of them are nested on the left.
             SetExpr::SetOperation { left, right, .. } if is_of_items(right) => body = left,
             _ => return false,
         }
     }
 }
 
-/// `AS t (a, b)` names the first columns, whichever they are.
+/// `AS t (a, b)` renames the first columns by position.
 fn names_by_place(alias: &Option<TableAlias>) -> bool {
     alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() || alias.at.is_some())
 }
 
-/// Whether no two tables beside each other have one name: they are refused where they have a column of one name, whether or not the query
-/// means it.
+/// Whether all tables of this FROM clause have different names. DataFusion refuses two of one name if they share a column name, even if
+/// the query does not reference it.
 fn are_told_apart(tables: &[TableWithJoins]) -> bool {
     let mut names = HashSet::new();
     tables.iter().all(|table| add_tables(table, &mut names))
@@ -194,8 +194,8 @@ fn add_tables(table: &TableWithJoins, names: &mut HashSet<String>) -> bool {
     })
 }
 
-/// Whether the columns of all queries in FROM have names that are known, if there is a table beside them. A query without an alias
-/// has columns without a table, and these are ambiguous beside a table with a column of their name, whether or not they are meant.
+/// Whether all subqueries in FROM have known column names, if there is a table beside them. A subquery without an alias has unqualified
+/// columns, which are ambiguous beside a table with a column of the same name, even if the query does not reference them.
 fn has_names_beside(tables: &[TableWithJoins]) -> bool {
     let mut factors = Vec::new();
     tables.iter().for_each(|table| add_factors(table, &mut factors));
@@ -211,7 +211,7 @@ fn add_factors<'a>(table: &'a TableWithJoins, factors: &mut Vec<&'a TableFactor>
     }
 }
 
-/// Names that are written are among those of the statement; others are made by the planner, as `column1` of VALUES.
+/// Written names are among those of the statement; the planner makes up others, such as `column1` of VALUES.
 fn has_known_names(factor: &TableFactor) -> bool {
     match factor {
         TableFactor::Derived { alias: None, subquery, .. } => are_named(&subquery.body),
@@ -220,7 +220,7 @@ fn has_known_names(factor: &TableFactor) -> bool {
     }
 }
 
-/// A set operation has the names of its first query.
+/// A set operation takes the names of its first query.
 fn are_named(body: &SetExpr) -> bool {
     match body {
         SetExpr::Select(select) => select.projection.iter().all(|item| {
@@ -232,7 +232,7 @@ fn are_named(body: &SetExpr) -> bool {
     }
 }
 
-/// Whether no argument stands for several columns. The `*` of `count(*)` stands for none.
+/// Whether no argument expands to several columns. The `*` of `count(*)` does not.
 fn takes_values(function: &Function) -> bool {
     let counts = || function.name.to_string().eq_ignore_ascii_case("count");
     let is_value = |argument: &FunctionArg| {
@@ -278,7 +278,7 @@ mod tests {
 
     const COLUMNS: [&str; 9] = ["id", "A", "b", "c", "größe", "s", "item", "Two Words", "z"];
 
-    /// The columns that a statement may mean, or `all`.
+    /// The columns that a statement may reference, or `all`.
     fn referenced(sql: &str) -> String {
         let statement = DFParser::parse_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop_front().unwrap();
         let schema = Schema::new(COLUMNS.map(|name| Field::new(name, DataType::Int64, true)).to_vec());

@@ -10,21 +10,21 @@ use crate::remote_tables::RemoteTables;
 use common::engine_settings::Pushdown;
 use common::error::EngineError;
 
-/// What tables of other nodes are stored as, in CREATE EXTERNAL TABLE.
+/// The format of remote tables in CREATE EXTERNAL TABLE.
 const STORED_AS: &str = "QUIVER";
 const SCHEMES: [&str; 2] = ["quiver", "quiver+tls"];
 
-/// Whether the statement is about a table of another node.
+/// Whether the statement declares a table of another node.
 pub fn is_remote(table: &CreateExternalTable) -> bool {
     table.file_type.eq_ignore_ascii_case(STORED_AS)
 }
 
-/// Whether files are meant to lie on another node.
+/// Whether the location is on another node.
 pub fn is_of_node(scheme: &str) -> bool {
     SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// An error where the statement says something of the table that the node alone can say.
+/// An error if the statement declares something that only the node can know.
 pub fn check_remote(table: &CreateExternalTable) -> Result<(), EngineError> {
     let refuse = |what: &str, hint: &str| Err(EngineError::unsupported(what, Some(hint)));
     if !table.columns.is_empty() {

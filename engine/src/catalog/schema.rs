@@ -42,7 +42,7 @@ impl StoreSchema {
         view::provider(&self.catalog, record).await
     }
 
-    /// A table as it was; `clause` says when.
+    /// A table as of an earlier version; `clause` says which.
     fn past_table(&self, table: &str, clause: &str) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
         let state = self.catalog.state.read().upgrade();
         let Some(state) = state.map(|state| state.read().clone()) else {
@@ -83,10 +83,10 @@ impl SchemaProvider for StoreSchema {
             return Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
-            // With the rights of who reads it: its text is planned with their names.
+            // The view's text is planned with the rights of its reader.
             Some(record) => match self.view(&record).await {
                 Ok(provider) => Ok(Some(provider)),
-                // One that cannot be used hides nothing else from information_schema.
+                // A broken view does not hide other objects from information_schema.
                 Err(_) if self.catalog.omits_broken_views => Ok(None),
                 Err(error) => Err(error),
             },

@@ -1,4 +1,4 @@
-//! The table that a name in a statement means.
+//! Resolves a name in a statement to a stored table.
 
 use datafusion::common::TableReference;
 use pmem_store::DEFAULT_NAMESPACE;
@@ -6,7 +6,7 @@ use pmem_store::DEFAULT_NAMESPACE;
 use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM};
 
-/// Namespace and name of a table, which must be of this store.
+/// Namespace and name of a table; the catalog must be this store.
 pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
     if let Some(catalog) = name.catalog().filter(|catalog| *catalog != CATALOG) {
         let message = format!("database \"{catalog}\" does not exist; the one of a store is \"{CATALOG}\"");

@@ -1,4 +1,4 @@
-//! A table of the store as a DataFusion table.
+//! A stored table as a DataFusion table.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -38,19 +38,19 @@ pub struct StoreTable {
     scope: WriteScope,
     /// The table's columns as the session sees them.
     columns: SchemaRef,
-    /// What it shows: those, and the row's id for statements that change rows.
+    /// The columns that the table exposes: the above, and the row id for statements that change rows.
     schema: SchemaRef,
-    /// The CREATE TABLE statement, made when it is asked for.
+    /// The CREATE TABLE statement, built on demand.
     definition: OnceLock<String>,
-    /// By column, planned when one is asked for.
+    /// By column, planned on demand.
     defaults: OnceLock<Vec<Option<Expr>>>,
-    /// Asked for by the planner and by the scan, and made once: those of a tail are kept nowhere else.
+    /// The planner and the scan both need the statistics, so they are computed once: those of a log are cached nowhere else.
     known: OnceLock<Arc<TableStatistics>>,
-    /// The table as it was: it cannot be written to, and nobody else is going to ask for its statistics.
+    /// An earlier version of the table: it cannot be written to, and its statistics are not worth caching.
     is_older: bool,
-    /// The segments and logs whose rows it shows; None: all of them.
+    /// The segments and logs whose rows the table shows; `None`: all of them.
     segments: Option<Arc<HashSet<u64>>>,
-    /// What the statement may do with it; None: everything.
+    /// The rights of the statement; `None`: everything.
     authorization: Option<Arc<Authorization>>,
 }
 
@@ -73,7 +73,7 @@ impl StoreTable {
         }
     }
 
-    /// The table at another version than the statement's.
+    /// The table at another version than that of the statement.
     pub fn older(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
     }
@@ -87,12 +87,12 @@ impl StoreTable {
         StoreTable { schema: Arc::clone(&columns), columns, ..self }
     }
 
-    /// The table's columns, without the row's id.
+    /// The table's columns, without the row id.
     pub fn columns(&self) -> &SchemaRef {
         &self.columns
     }
 
-    /// An error where the statement may not do this with the table.
+    /// An error if the statement lacks this privilege on the table.
     pub fn check(&self, privilege: Privilege) -> Result<(), EngineError> {
         let record = self.snapshot.record();
         if privilege != Privilege::Select {
@@ -119,14 +119,14 @@ impl StoreTable {
 }
 
 impl StoreTable {
-    /// The same table with one column more, which names the row.
+    /// The same table with one more column, the row id.
     pub fn with_row_ids(&self) -> StoreTable {
         self.copy(with_row_id(&self.columns), self.segments.clone(), self.known.clone())
     }
 
-    /// The same table with the rows of these segments and logs alone. It is not written to.
+    /// The same table restricted to the rows of these segments and logs. It cannot be written to.
     pub fn of_segments(&self, ids: &[u64]) -> Result<StoreTable, EngineError> {
-        // What a table is made of is told to those who may read it.
+        // Only users with SELECT may know the segments of a table.
         self.check(Privilege::Select)?;
         let segments = self.snapshot.segments().iter().map(|segment| segment.id());
         let there: HashSet<u64> = segments.chain(self.snapshot.tails().iter().map(|tail| tail.id())).collect();
@@ -140,7 +140,7 @@ impl StoreTable {
         Ok(self.copy(Arc::clone(&self.schema), segments, OnceLock::new()))
     }
 
-    /// The same table with other columns or rows. `known` is of the rows that it shows.
+    /// The same table with other columns or rows. `known` are the statistics of the rows that it shows.
     fn copy(&self, schema: SchemaRef, segments: Option<Arc<HashSet<u64>>>, known: OnceLock<Arc<TableStatistics>>) -> StoreTable {
         StoreTable {
             engine: Arc::clone(&self.engine),
@@ -162,7 +162,7 @@ impl StoreTable {
     }
 }
 
-/// Rows can be written to tables of the store, and nowhere else.
+/// Only tables of the store can be written to.
 pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
     let provider = source_as_provider(&write.target)?;
     if provider.downcast_ref::<TemporaryTable>().is_some() {
@@ -186,7 +186,7 @@ pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
     no_table_to_write(name, provider.table_type() == TableType::View)
 }
 
-/// Of rows that are sent to a view or an external table, which nobody has planned.
+/// The error for rows sent to a view or an external table; no planner has checked these.
 pub fn not_writable_view(view: &ViewRecord) -> EngineError {
     no_table_to_write(&view.name, view.kind != EXTERNAL)
 }
@@ -223,7 +223,7 @@ impl TableProvider for StoreTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Here and nowhere else rows are read.
+        // Rows are read here and nowhere else.
         self.check(Privilege::Select)?;
         let known = self.known().map_err(store_error)?;
         let filters = physical_filters(state, &self.schema, filters)?;

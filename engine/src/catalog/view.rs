@@ -1,4 +1,4 @@
-//! Views and external tables: statements kept in the catalog and planned again when they are named.
+//! Views and external tables: statements stored in the catalog, which are planned again whenever they are used.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ use common::type_names::qualified;
 use files::import::check_arrow;
 use sql::kept_statement;
 
-/// Views may name views; one that comes to name itself must end somewhere.
+/// Views may use views; a view that refers to itself must be stopped.
 const DEPTH_MAX: usize = 64;
 
 const TO_ITSELF: &str = "refers to itself";
@@ -48,7 +48,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     state.register_catalog_list(catalog.for_view().catalog_list());
     let broken = |error| {
         let error = catalog.views.explained(&state, catalog, error);
-        // Says nothing of the view.
+        // These errors say nothing about the view.
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Exhausted) {
             return error.into_datafusion();
         }
@@ -58,7 +58,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             _ if !is_shown_to(catalog, record) => {
                 format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you")
             }
-            // Said once for the whole circle.
+            // Only one such sentence for the whole cycle.
             message if message.ends_with(TO_ITSELF) => message,
             message => format!("{kind} \"{name}\" cannot be used any more: {message}"),
         })
@@ -79,7 +79,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     }
 }
 
-/// That the node is not there now says nothing of the table. Who may only read it is not told which node that is.
+/// An unreachable node says nothing about the table. Users who may only read the table are not told which node it is.
 fn of_node(catalog: &StoreCatalog, view: &ViewRecord, error: DataFusionError) -> DataFusionError {
     match EngineError::from(error) {
         EngineError::Unreachable { .. } if !is_shown_to(catalog, view) => {
@@ -90,15 +90,15 @@ fn of_node(catalog: &StoreCatalog, view: &ViewRecord, error: DataFusionError) ->
     }
 }
 
-/// Whether the session's user is told what is in the text of a view: not who was only let read it.
+/// Whether the session's user may see the text of a view. Users who may only read it may not.
 fn is_shown_to(catalog: &StoreCatalog, view: &ViewRecord) -> bool {
     catalog.authorization().is_none_or(|authorization| authorization.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
 }
 
-/// The files of a `CREATE EXTERNAL TABLE` as a table, or the table of another node.
+/// The files of a `CREATE EXTERNAL TABLE` as a table, or the remote table.
 ///
-/// Planning resolves every name in a statement, that of the table it makes too, and so would come
-/// back here: it is planned under a name that no table has.
+/// Planning resolves every name in a statement, including that of the table it creates, and so would come back here. Therefore it is
+/// planned under a name that no table has.
 pub async fn external_provider(
     engine: &EngineShared,
     state: &SessionState,
@@ -128,14 +128,14 @@ pub async fn external_provider(
     factory.create(state, &command).await
 }
 
-/// The files that DataFusion is going to read: those called `.arrow` where it finds out the columns, and all where they are declared.
+/// Checks the files that DataFusion is going to read: those called `.arrow` if it infers the columns, and all files if they are declared.
 async fn check_arrow_files(state: &SessionState, command: &logical_expr::CreateExternalTable) -> Result<()> {
     let extension = if command.schema.fields().is_empty() { ".arrow" } else { "" };
     for location in &command.locations {
         let url = ListingTableUrl::parse(location)?;
         let store = state.runtime_env().object_store(&url)?;
         let files: Vec<ObjectMeta> = url.list_all_files(state, store.as_ref(), extension).await?.try_collect().await?;
-        // Signs that a path of an object store may not have are written as %7E.
+        // Characters that a path of an object store may not contain are written as %7E.
         let path =
             |file: &ObjectMeta| Path::new("/").join(OsStr::from_bytes(&percent_decode_str(file.location.as_ref()).collect::<Vec<u8>>()));
         let paths = files.iter().filter(|file| file.size > 0).map(path);

@@ -1,4 +1,4 @@
-//! Who plans the text of a view. Statements are planned above the catalog, which asks for it here.
+//! The trait that plans the text of views. Planning is above the catalog, which calls it through this trait.
 
 use std::fmt::Debug;
 
@@ -16,6 +16,6 @@ pub trait ViewPlanner: Debug + Send + Sync {
     /// The plan of the text of a view.
     async fn plan(&self, state: &SessionState, statement: Statement) -> Result<LogicalPlan>;
 
-    /// What is wrong with it, as it is told to people.
+    /// The error as users see it.
     fn explained(&self, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError;
 }

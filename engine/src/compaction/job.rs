@@ -1,4 +1,4 @@
-//! One job from its first row to its commit.
+//! One compaction job, from its first row to its commit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use common::types::physical_schema;
 
 /// The name of the commit in the history of versions.
 const OPERATION: &str = "COMPACT";
-/// A job of less than this by so much more is to become one segment.
+/// A segment may have this percentage of the job's live bytes, so that a job up to the target becomes one segment.
 const ROOM_PERCENT: u64 = 125;
-/// What a segment takes at least, so that the smallest job has room for one.
+/// The minimum size of a segment, so that the smallest job has room for one.
 const SEGMENT_BYTES_MIN: u64 = 4 << 20;
 
-/// A pause is no reason to leave everything else undone.
+/// Pauses are split into steps of this length, so that other work goes on in between.
 const PAUSE_STEP: Duration = Duration::from_secs(1);
 
 /// Runs compaction jobs.
@@ -39,23 +39,23 @@ pub struct JobRunner<'a> {
     pub store: &'a Arc<Store>,
     pub runs: &'a Arc<Runs>,
     pub runtime: Arc<RuntimeEnv>,
-    /// What one job may take of the runtime's memory.
+    /// The part of the runtime's memory that one job may take.
     pub memory_bytes: usize,
     pub partitions: usize,
     pub stop: Arc<StopSignal>,
     pub started_by: &'static str,
-    /// The thread is its own: what blocks may block it.
+    /// The thread belongs to the job, so that blocking calls may block it.
     pub owns_thread: bool,
     pub pace: RateLimiter,
     /// Called between two batches, and every second of a pause.
     pub meanwhile: Box<dyn FnMut() + Send + 'a>,
 }
 
-/// A job that has the memory it needs.
+/// A job that has reserved its memory.
 pub struct PreparedJob<'a> {
     table: &'a TableSnapshot,
     job: &'a Job,
-    /// None where no row is left to be read.
+    /// `None` if no row is left to read.
     reading: Option<JobInput>,
 }
 
@@ -66,7 +66,7 @@ struct JobInput {
 }
 
 impl JobRunner<'_> {
-    /// For the segments of a job of the table as it was when the job was picked.
+    /// Reserves memory for a job. `table` is the table as of when the job was picked.
     pub fn prepare<'a>(&self, table: &'a TableSnapshot, job: &'a Job) -> Result<PreparedJob<'a>, EngineError> {
         if job.live_rows() == 0 {
             return Ok(PreparedJob { table, job, reading: None });
@@ -80,7 +80,7 @@ impl JobRunner<'_> {
         Ok(PreparedJob { table, job, reading: Some(JobInput { plan, sources, memory }) })
     }
 
-    /// Rewrites the segments, or drops them if no row of them is left.
+    /// Rewrites the segments, or drops them if none of their rows are left.
     pub async fn run(&mut self, prepared: PreparedJob<'_>) -> Result<CompactionOutcome, EngineError> {
         let PreparedJob { table, job, reading } = prepared;
         let run = self.runs.begin(table, job, self.started_by);
@@ -90,7 +90,7 @@ impl JobRunner<'_> {
         }
     }
 
-    /// Nothing of them is left to be written.
+    /// Drops the segments; nothing is left to be written.
     async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job, run: OpenRun) -> Result<CompactionOutcome, EngineError> {
         let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
         let removed = job.pieces.iter().filter_map(|piece| segments.get(&piece.id)).map(|segment| ReplacedSegment {
@@ -118,11 +118,11 @@ impl JobRunner<'_> {
         };
         let replacement = replacement(table, row_mapping.into_replaced());
         let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
-        // What it ends as is noted where it is known: whoever waits for it may go away during the commit.
+        // The outcome is recorded on that thread, because the waiting caller may be dropped during the commit.
         on_a_thread(self.owns_thread, move || settle(run, finish(&store, appender, replacement, &sources, &stop))).await
     }
 
-    /// All rows of the job in new segments, and where each went.
+    /// Writes all rows of the job into new segments and records where each went.
     async fn write_segments(
         &mut self,
         table: &TableSnapshot,
@@ -143,7 +143,7 @@ impl JobRunner<'_> {
         Ok((appender, row_mapping))
     }
 
-    /// Writes all rows, each batch before the next one is made.
+    /// Writes all rows. Each batch is written before the next one is computed.
     async fn write(
         &mut self,
         mut rows: SendableRecordBatchStream,
@@ -182,7 +182,7 @@ impl JobRunner<'_> {
     }
 }
 
-/// What blocks, on the thread that is there for it or on one where it holds up nobody.
+/// Runs blocking work on the job's own thread, or on a thread for such work.
 async fn on_a_thread<T: Send + 'static>(
     owns_this_one: bool,
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
@@ -190,7 +190,7 @@ async fn on_a_thread<T: Send + 'static>(
     if owns_this_one { work() } else { blocking(work).await }
 }
 
-/// Takes the row ids off the batch and notes where its rows go.
+/// Removes the row ids from the batch and records where its rows go.
 fn without_ids(batch: RecordBatch, row_mapping: &mut RowMapping) -> Result<(RecordBatch, usize), EngineError> {
     let last = batch.num_columns().saturating_sub(1);
     let Some(ids) = batch.columns().last().and_then(|ids| ids.as_primitive_opt::<UInt64Type>()) else {
@@ -202,7 +202,7 @@ fn without_ids(batch: RecordBatch, row_mapping: &mut RowMapping) -> Result<(Reco
     Ok((rows, batch.num_rows()))
 }
 
-/// Each with whether it is in the key's order.
+/// The parts, each with whether it is sorted by the key.
 fn parts_of(table: &TableSnapshot, job: &Job) -> Result<Vec<(Arc<ScanPart>, bool)>, EngineError> {
     let physical = physical_schema(table.schema());
     let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
@@ -213,20 +213,20 @@ fn parts_of(table: &TableSnapshot, job: &Job) -> Result<Vec<(Arc<ScanPart>, bool
     job.pieces.iter().map(|piece| (piece.id, piece.is_sorted)).map(part).collect()
 }
 
-/// One segment if it can be, so that a merge does not leave a small rest.
+/// The target size of segments: one segment if possible, so that a merge does not leave a small remainder.
 fn target_bytes(job: &Job) -> u64 {
     let expected = (job.live_bytes() / 100 * ROOM_PERCENT).max(SEGMENT_BYTES_MIN);
     if expected <= TARGET_BYTES / 100 * ROOM_PERCENT { expected } else { TARGET_BYTES }
 }
 
-/// Without the new segments.
+/// The replacement without the new segments.
 fn replacement(table: &TableSnapshot, removed: Vec<ReplacedSegment>) -> Replacement {
     let record = table.record();
     let sorted = !record.cluster_key.is_empty();
     Replacement { table: record.id, schema_version: record.schema_version, removed, added: Vec::new(), sorted }
 }
 
-/// Seals what was written and puts it in the place of what was read.
+/// Seals the new segments and replaces the old ones with them.
 fn finish(
     store: &Store,
     appender: Appender,
@@ -235,7 +235,7 @@ fn finish(
     stop: &StopSignal,
 ) -> Result<Vec<SealedSegment>, EngineError> {
     replacement.added = appender.finish()?;
-    // A file cut short before its last row was written showed zeros in the place of rows.
+    // A file that was truncated before its last row was written reads as zeros instead of rows.
     let intact = sources.iter().try_for_each(|part| part.check_intact()).map_err(EngineError::from);
     let intact = intact.and_then(|()| if stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) });
     if let Err(error) = intact {

@@ -1,4 +1,4 @@
-//! Where the keys of a segment lie, to see which segments overlap.
+//! The key ranges of segments, to see which segments overlap.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::types::physical_schema;
 
-/// The least and the greatest key as bytes that compare as keys do, or bounds of them.
+/// The least and the greatest key as bytes that compare as the keys do, or bounds of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyRange {
     pub min: Vec<u8>,
     pub max: Vec<u8>,
 }
 
-/// Greater than the bytes of any key that they follow.
+/// Greater than the rest of any key.
 const ABOVE: [u8; 32] = [u8::MAX; 32];
 
 impl KeyRange {
@@ -29,18 +29,18 @@ impl KeyRange {
         KeyRange { min: Vec::new(), max: ABOVE.to_vec() }
     }
 
-    /// Whether they have more in common than an end.
+    /// Whether they share more than an end point.
     pub fn overlaps(&self, other: &KeyRange) -> bool {
         self.min < other.max && other.min < self.max
     }
 }
 
-/// Of the segments of a clustered table.
+/// The key ranges of the segments of a clustered table.
 pub struct KeyRanges<'a> {
     table: &'a TableSnapshot,
     physical: SchemaRef,
     segments: HashMap<u64, &'a TableSegment>,
-    /// Columns of the key in the table, with their order.
+    /// The positions of the key's columns in the table, and their order.
     columns: Vec<usize>,
     fields: Vec<SortField>,
 }
@@ -62,8 +62,7 @@ impl<'a> KeyRanges<'a> {
         Ok(KeyRanges { table, physical, segments, columns, fields })
     }
 
-    /// Reads the first and the last row of one that is sorted; of others it is the first column of the
-    /// key, by what is known of their zones.
+    /// Reads the first and the last row of a sorted segment. For others it uses the zone statistics of the first key column.
     pub fn of(&self, piece: &SegmentSummary) -> Result<KeyRange, EngineError> {
         let Some(segment) = self.segments.get(&piece.id).filter(|_| RowConverter::supports_fields(&self.fields)) else {
             return Ok(KeyRange::unknown());
@@ -86,7 +85,7 @@ impl<'a> KeyRanges<'a> {
         Ok(Some(KeyRange { min, max }))
     }
 
-    /// A row's bytes begin with those of its first column.
+    /// The bytes of a row begin with those of its first key column.
     fn bounds(&self, part: &ScanPart) -> Result<Option<KeyRange>> {
         let first = self.columns[0];
         let data_type = self.physical.field(first).data_type();

@@ -1,7 +1,7 @@
-//! What a job may hold in memory.
+//! The memory of a compaction job.
 //!
-//! It takes one part of the pool before it begins and divides that up itself. So queries lose that
-//! much and no more, and do not share with each sort of a compaction what they spill for.
+//! A job reserves its memory from the pool before it begins, and divides it up itself. So queries lose that much and no more, and do not
+//! share their spill budget with every sort of a compaction.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 
-/// In the background: of the process's pool, and never more than so many bytes.
+/// In the background: this fraction of the process's pool, within these bounds.
 const SHARE: usize = 4;
 const BYTES_MAX: usize = 512 << 20;
 const BYTES_MIN: usize = 8 << 20;
 
-/// What a job in the background may take.
+/// The memory of a background job.
 pub fn background_bytes(pool: &Arc<dyn MemoryPool>) -> usize {
     match pool.memory_limit() {
         MemoryLimit::Finite(limit) => (limit / SHARE).clamp(BYTES_MIN, BYTES_MAX),
@@ -22,10 +22,10 @@ pub fn background_bytes(pool: &Arc<dyn MemoryPool>) -> usize {
     }
 }
 
-/// What a job needs.
+/// How much memory a job needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Need {
-    /// For places of rows and batches that are merged; it cannot do with less.
+    /// For row positions and batches that are merged; the job cannot run with less.
     pub fixed_bytes: usize,
     /// For sorting, which spills if it gets less than it wants.
     pub sort_bytes: usize,
@@ -34,20 +34,20 @@ pub struct Need {
 
 /// Memory for one job.
 pub struct JobMemory {
-    /// Its pool is for sorting.
+    /// Its pool is only for sorting.
     pub runtime: Arc<RuntimeEnv>,
     pub sort_bytes: usize,
-    /// Given back when the job ends.
+    /// Released when the job ends.
     _taken: MemoryReservation,
 }
 
 impl JobMemory {
-    /// At most `bytes_max`, but what is needed in any case.
+    /// Takes at most `bytes_max`, but never less than the minimum.
     pub fn take(runtime: &Arc<RuntimeEnv>, need: Need, bytes_max: usize) -> Result<JobMemory> {
         let taken = MemoryConsumer::new("compaction").register(&runtime.memory_pool);
         let wanted = need.sort_bytes.min(bytes_max.saturating_sub(need.fixed_bytes));
         let mut sort_bytes = wanted.max(need.sort_bytes_min);
-        // Others may hold the rest now.
+        // Others may hold the rest at this time.
         while let Err(error) = taken.try_grow(need.fixed_bytes.saturating_add(sort_bytes)) {
             if sort_bytes == need.sort_bytes_min {
                 return Err(error);
@@ -73,7 +73,7 @@ mod tests {
         let need = Need { fixed_bytes: 100, sort_bytes: 10_000, sort_bytes_min: 50 };
         let one = JobMemory::take(&runtime, need, 500).unwrap();
         assert_eq!((one.sort_bytes, pool.reserved()), (400, 500));
-        // What is left is halved until it is enough.
+        // The request is halved until it fits.
         let two = JobMemory::take(&runtime, need, 900).unwrap();
         assert_eq!((two.sort_bytes, pool.reserved()), (400, 1_000));
         assert!(JobMemory::take(&runtime, need, 900).is_err());

@@ -1,20 +1,18 @@
-//! Tables stay quick to read while they change: logs become segments, and small or much-deleted
-//! segments become few large ones, in the order of the cluster key. `docs/maintenance.md` is what
-//! users know of it.
+//! Keeps tables fast to read while they change: logs become segments, and small or much-deleted segments become few large ones, in the
+//! order of the cluster key. `docs/maintenance.md` describes it for users.
 //!
-//! The way of a compaction:
+//! The steps of a compaction:
 //!
-//! 1. `segment_summary` says what is known of each segment, `key_range` where its keys lie;
-//! 2. `pick` decides which of them are worth to be rewritten together: a job;
-//! 3. `plan` is the query that reads the job's rows with their row ids, sorted where there is a key;
-//! 4. `job` writes what it yields, notes in `row_mapping` where each row went, and commits;
-//! 5. `permits` sees to it that a table has one compaction at a time, `runs` remembers them.
+//! 1. `segment_summary` summarises each segment, `key_range` its range of keys;
+//! 2. `pick` decides which segments are worth rewriting together: a job;
+//! 3. `plan` is the query that reads the job's rows with their row ids, sorted if there is a key;
+//! 4. `job` writes the result, records in `row_mapping` where each row went, and commits;
+//! 5. `permits` allows one compaction per table at a time, `runs` remembers them.
 //!
-//! `background` does it by itself, on a thread of its own; `optimize` on demand.
+//! `background` runs compactions automatically on its own thread; `optimize` on demand.
 //!
-//! **Invariant:** nothing of a table changes before the commit, which fails if one of the segments is
-//! no more. Rows that are deleted meanwhile stay deleted, and whoever deletes rows of a segment that
-//! was replaced finds them by their places.
+//! **Invariant:** nothing in a table changes before the commit, and the commit fails if one of the segments no longer exists. Rows
+//! deleted meanwhile stay deleted, and a statement that deletes rows of a replaced segment finds them through the row mapping.
 
 mod background;
 mod job;

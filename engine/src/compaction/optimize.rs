@@ -15,14 +15,14 @@ use super::stop_signal::StopSignal;
 use crate::blocking::blocking;
 use common::error::EngineError;
 
-/// What one job may write: all of a table that is no larger, and else no more than would be lost with it.
+/// The bytes that one job may write: a whole table up to this size; beyond it a limit on the work that a failure would lose.
 const JOB_BYTES_MAX: u64 = 64 << 30;
-/// Of the memory that the statement may have.
+/// The fraction of the statement's memory.
 const MEMORY_SHARE: usize = 2;
-/// So often others may change the table in a way that a compaction cannot go together with.
+/// How many conflicts with other changes of the table are tolerated.
 const CONFLICTS_MAX: u32 = 3;
 
-/// What a table consisted of before and after.
+/// The size of a table before and after.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Optimized {
     pub segments_before: u64,
@@ -31,18 +31,17 @@ pub struct Optimized {
     pub bytes_after: u64,
 }
 
-/// What a statement works with.
+/// The resources of a statement.
 pub struct Resources<'a> {
     pub store: &'a Arc<Store>,
     pub maintenance: &'a Maintenance,
-    /// With the memory that the statement may take.
+    /// With the memory limit of the statement.
     pub runtime: &'a Arc<RuntimeEnv>,
     pub memory_limit_bytes: usize,
     pub partitions: usize,
 }
 
-/// Seals the table's logs and rewrites whatever is worth it. Dropped before its end, it leaves the
-/// table as it is by then.
+/// Seals the table's logs and rewrites everything that is worth it. If it is dropped early, the jobs done so far stay.
 pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool) -> Result<Optimized, EngineError> {
     let Resources { store, maintenance, runtime, memory_limit_bytes, partitions } = resources;
     let _turn = maintenance.compaction_permits().take(table).await;
@@ -80,7 +79,7 @@ pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool
     Ok(Optimized { segments_before, segments_after, bytes_before, bytes_after })
 }
 
-/// Sealing and commit are on another thread, which goes on when nobody waits for it: it is to stop before the commit.
+/// Seal and commit run on another thread, which would go on after this is dropped: it must stop before the commit.
 struct StopWhenDropped(Arc<StopSignal>);
 
 impl Drop for StopWhenDropped {
@@ -89,7 +88,7 @@ impl Drop for StopWhenDropped {
     }
 }
 
-/// False if one of them met a conflict; those before it are done.
+/// Returns false if a job met a conflict; the jobs before it are done.
 async fn run_all(worker: &mut JobRunner<'_>, table: &TableSnapshot, jobs: &[Job]) -> Result<bool, EngineError> {
     for job in jobs {
         match worker.run(worker.prepare(table, job)?).await? {
@@ -102,7 +101,7 @@ async fn run_all(worker: &mut JobRunner<'_>, table: &TableSnapshot, jobs: &[Job]
     Ok(true)
 }
 
-/// Looks into segments, which may have to be read for it.
+/// Reads key ranges of segments, which may need I/O.
 async fn picked(store: &Arc<Store>, table: TableId, effort: Effort, limits: Limits) -> Result<(TableSnapshot, Vec<Job>), EngineError> {
     let store = Arc::clone(store);
     blocking(move || {
@@ -117,12 +116,12 @@ fn current(store: &Store, table: TableId) -> Result<TableSnapshot, EngineError> 
     Ok(store.snapshot()?.table_by_id(table)?.ok_or(StoreError::TableGone)?)
 }
 
-/// Segments, logs among them, and bytes.
+/// Number of segments, how many of them are logs, and bytes.
 fn size(table: &TableSnapshot) -> (u64, u64) {
     ((table.segments().len() + table.tails().len()) as u64, table.size_bytes())
 }
 
-/// Seals the logs of all tables. What is wrong with one is said when those of the others are sealed and flushed.
+/// Seals the logs of all tables. An error of one is returned after the others are sealed and flushed.
 pub async fn checkpoint(store: &Arc<Store>) -> Result<(), EngineError> {
     let store = Arc::clone(store);
     blocking(move || {
@@ -130,7 +129,7 @@ pub async fn checkpoint(store: &Arc<Store>) -> Result<(), EngineError> {
         let mut failed = None;
         for table in tables {
             match store.seal_logs(table) {
-                // Dropped meanwhile.
+                // The table was dropped meanwhile.
                 Ok(_) | Err(StoreError::TableGone) => {}
                 Err(error) => {
                     failed.get_or_insert(error);

@@ -1,5 +1,4 @@
-//! One compaction of a table at a time. One that somebody asked for does not wait for the
-//! background: it has it stop.
+//! Allows one compaction of a table at a time. A compaction on demand does not wait for the one in the background: it stops that one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +11,12 @@ use super::stop_signal::StopSignal;
 
 #[derive(Debug, Default)]
 pub struct CompactionPermits {
-    /// With what stops the one who has it; None for one that cannot be stopped.
+    /// The stop signal of each holder; `None` for one that cannot be stopped.
     taken: Mutex<HashMap<TableId, Option<Arc<StopSignal>>>>,
     freed: Notify,
 }
 
-/// Given back when it is dropped.
+/// Released when it is dropped.
 #[derive(Debug)]
 pub struct CompactionPermit {
     compaction_permits: Arc<CompactionPermits>,
@@ -32,7 +31,7 @@ impl CompactionPermits {
 
     pub async fn take(self: &Arc<Self>, table: TableId) -> CompactionPermit {
         loop {
-            // Asked for before looking, so that one given back in between is not missed.
+            // Registered before the check, so that a release in between is not missed.
             let freed = self.freed.notified();
             if let Some(table_permit) = self.take_now(table, None) {
                 return table_permit;

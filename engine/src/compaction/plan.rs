@@ -1,4 +1,4 @@
-//! The query that reads the rows of a job: the table's columns and the row's id, in the key's order.
+//! The query that reads the rows of a job: the table's columns and the row id, in the key's order.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use super::memory::{JobMemory, Need};
 use crate::scan::{ScanPart, StoreScan};
 use semantics::cancel;
 
-/// Each stream of a merge holds batches: the one that is merged, the next one, and their keys.
+/// Each stream of a merge holds the batch that is being merged, the next one, and their keys.
 const MERGED_MAX: usize = 16;
 const MERGED_BATCHES: usize = 3;
-/// Of the memory, for those.
+/// The fraction of the memory for merging.
 const MERGED_SHARE: usize = 4;
-/// What sorting takes for each byte that is sorted: the rows, their copies and their keys.
+/// The memory of a sort per input byte: the rows, their copies and their keys.
 const SORTED_TIMES: usize = 3;
 const SORT_BYTES_MIN: usize = 8 << 20;
-/// A partition more pays where it has so much to sort in.
+/// Another partition pays off only with this much memory to sort in.
 const SORT_BYTES_PARTITION: usize = 32 << 20;
 const SORT_RESERVED_MIN: usize = 512 << 10;
 const SORT_RESERVED_MAX: usize = 10 << 20;
-/// Batches that are merged or sorted have no more bytes than this, if rows are so wide.
+/// The maximum bytes of a batch that is merged or sorted; wide rows make it shorter.
 const BATCH_BYTES: usize = 8 << 20;
 const BATCH_ROWS_MIN: usize = 64;
 
@@ -41,7 +41,7 @@ const BATCH_ROWS_MIN: usize = 64;
 pub struct ReadPlan {
     table: TableSnapshot,
     order: Option<LexOrdering>,
-    /// In the key's order already. All parts, if there is no key.
+    /// Already in the key's order. If there is no key, all parts.
     merged: Vec<Arc<ScanPart>>,
     /// To be sorted.
     sorted: Vec<Arc<ScanPart>>,
@@ -49,7 +49,7 @@ pub struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// Parts, and whether each is in the key's order.
+    /// `parts` says for each part whether it is in the key's order.
     pub fn new(table: &TableSnapshot, parts: Vec<(Arc<ScanPart>, bool)>, memory_bytes: usize) -> ReadPlan {
         let order = key_order(table);
         let (merged, sorted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, is_sorted)| *is_sorted || order.is_none());
@@ -62,7 +62,7 @@ impl ReadPlan {
         plan
     }
 
-    /// Parts that are small, or more than a merge can take, are sorted as if they were not.
+    /// Small parts, and those beyond what a merge can hold, are sorted again.
     fn choose_merged(&mut self, mut left_bytes: usize) {
         self.merged.sort_by_key(|part| std::cmp::Reverse(part.size_bytes()));
         let fits = |part: &&Arc<ScanPart>| {
@@ -77,7 +77,7 @@ impl ReadPlan {
         self.merge_bytes = (self.merged.len() + 1) * MERGED_BATCHES * all.max().unwrap_or(0);
     }
 
-    /// Besides the places of rows.
+    /// The memory need, without the row positions.
     pub fn need(&self) -> Need {
         let bytes: usize = self.sorted.iter().map(|part| part.size_bytes() as usize).sum();
         match bytes {
@@ -112,13 +112,13 @@ impl ReadPlan {
 fn task(memory: &JobMemory, partitions: usize, zone_bytes: usize) -> TaskContext {
     let batch_rows = (ZONE_ROWS * BATCH_BYTES / zone_bytes.max(1)).clamp(BATCH_ROWS_MIN, ZONE_ROWS);
     let mut config = SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_rows);
-    // Each partition of a sort sets so much aside for merging; it must not be most of what there is.
+    // Each partition of a sort reserves this much for merging; it must not be most of the memory.
     let share = memory.sort_bytes / (16 * partitions);
     config.options_mut().execution.sort_spill_reservation_bytes = share.clamp(SORT_RESERVED_MIN, SORT_RESERVED_MAX);
     TaskContext::default().with_session_config(config).with_runtime(Arc::clone(&memory.runtime))
 }
 
-/// The partitions of the plan as one stream in the key's order.
+/// Merges the partitions of the plan into one stream in the key's order.
 fn merged(
     plan: &Arc<dyn ExecutionPlan>,
     order: Option<LexOrdering>,
@@ -130,12 +130,12 @@ fn merged(
         if !on_tasks {
             return plan.execute(partition, Arc::clone(task));
         }
-        // The merge asks all of them before it begins, so that they sort at the same time.
+        // The merge polls all of them before it begins, so they sort in parallel.
         let (plan, task) = (Arc::clone(plan), Arc::clone(task));
         Ok(cancel::on_a_task(plan.schema(), move || plan.execute(partition, task)))
     };
     let Some(order) = order.filter(|_| partitions > 1) else { return stream(0) };
-    // Its need was estimated, and taken, before.
+    // Its memory was estimated and reserved beforehand.
     let uncounted: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
     StreamingMergeBuilder::new()
         .with_streams((0..partitions).map(stream).collect::<Result<_>>()?)

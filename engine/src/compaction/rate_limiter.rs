@@ -1,28 +1,28 @@
-//! How fast a compaction writes.
+//! Limits how fast a compaction writes.
 
 use std::time::{Duration, Instant};
 
-/// A pause shorter than this is taken together with the next one.
+/// A shorter pause is added to the next one.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub struct RateLimiter {
     bytes_per_s: Option<u64>,
-    /// When what was written so far is to be done at that rate.
+    /// When the bytes written so far should be done at that rate.
     due: Instant,
 }
 
 impl RateLimiter {
-    /// None: as fast as it can.
+    /// `None`: no limit.
     pub fn new(bytes_per_s: Option<u64>) -> RateLimiter {
         RateLimiter { bytes_per_s, due: Instant::now() }
     }
 
-    /// How long to wait after so many bytes were written.
+    /// How long to wait after writing this many bytes.
     pub fn wrote(&mut self, bytes: u64) -> Option<Duration> {
         let bytes_per_s = self.bytes_per_s?;
         let now = Instant::now();
-        // Time that was not used is not made up for.
+        // Unused time is not saved up.
         self.due = self.due.max(now) + Duration::from_secs_f64(bytes as f64 / bytes_per_s.max(1) as f64);
         let pause = self.due - now;
         (pause >= PAUSE_MIN).then_some(pause)

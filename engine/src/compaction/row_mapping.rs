@@ -1,4 +1,4 @@
-//! Where each row of the old segments is in the new ones.
+//! Maps each row of the old segments to its position in the new ones.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::scan::ScanPart;
 use crate::scan::row_id::decode;
 use common::error::EngineError;
 
-/// Four bytes for each row, deleted ones too.
+/// Four bytes per row, including deleted rows.
 pub struct RowMapping {
     segments: Vec<ReplacedSegment>,
-    /// Where the last row was from; the next one is likely from there too.
+    /// The segment of the last row; the next row is probably from the same one.
     last: usize,
     next: u32,
 }
@@ -31,7 +31,7 @@ impl RowMapping {
         usize::try_from(rows.saturating_mul(4)).unwrap_or(usize::MAX)
     }
 
-    /// These rows are the next ones to be written.
+    /// Records that these rows are written next.
     pub fn add(&mut self, ids: &UInt64Array) -> Result<(), EngineError> {
         for id in ids.values() {
             let (segment, row) = decode(*id);

@@ -1,4 +1,4 @@
-//! Compactions that are running, and the last ones that have run.
+//! The running compactions, and the most recent finished ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use pmem_store::{StoreError, TableRecord, TableSnapshot};
 use super::pick::Job;
 use common::clock::now_ms;
 
-/// So many are remembered.
+/// How many are remembered.
 const LAST_MAX: usize = 200;
 
 /// How a compaction ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionOutcome {
     Done,
-    /// Its segments were changed by somebody else, or the table is no more.
+    /// Another transaction changed its segments, or the table is gone.
     Conflict,
-    /// Somebody needed the table or the process ended; it is begun anew later.
+    /// Another task needed the table or the process ended; it is restarted later.
     Stopped,
     Failed(String),
 }
@@ -35,7 +35,7 @@ pub struct RunInfo {
     pub row_count: u64,
     pub bytes_before: u64,
     pub bytes_after: Option<u64>,
-    /// None while it runs.
+    /// `None` while it runs.
     pub outcome: Option<CompactionOutcome>,
 }
 
@@ -49,7 +49,7 @@ struct RunsState {
     next: u64,
     running: BTreeMap<u64, RunInfo>,
     last: VecDeque<RunInfo>,
-    /// All that have ended, also those that are not remembered any more.
+    /// How many have ended, including those that are no longer remembered.
     done: u64,
     conflict: u64,
     stopped: u64,
@@ -95,7 +95,7 @@ impl Runs {
         OpenRun { runs: Arc::clone(self), number, outcome: CompactionOutcome::Stopped, after: None }
     }
 
-    /// The log of a table could not be made a segment in the background.
+    /// Records that the log of a table could not be sealed in the background.
     pub fn could_not_seal(&self, record: &TableRecord, error: &StoreError) {
         let now = now_ms();
         self.inner.lock().remember(RunInfo {
@@ -113,21 +113,21 @@ impl Runs {
         });
     }
 
-    /// How many run, and how many have ended how.
+    /// How many are running, and how many have ended with each outcome.
     pub fn counts(&self) -> (u64, Vec<(&'static str, u64)>) {
         let inner = self.inner.lock();
         let ended = vec![("done", inner.done), ("conflict", inner.conflict), ("stopped", inner.stopped), ("failed", inner.failed)];
         (inner.running.len() as u64, ended)
     }
 
-    /// Those that have ended, the oldest first, then those that run.
+    /// The finished ones, the oldest first, then the running ones.
     pub fn all(&self) -> Vec<RunInfo> {
         let inner = self.inner.lock();
         inner.last.iter().chain(inner.running.values()).cloned().collect()
     }
 }
 
-/// A compaction that runs. Dropped without another outcome, it was stopped.
+/// A running compaction. If it is dropped without another outcome, it counts as stopped.
 #[derive(Debug)]
 pub struct OpenRun {
     runs: Arc<Runs>,
@@ -137,7 +137,7 @@ pub struct OpenRun {
 }
 
 impl OpenRun {
-    /// It has made so many segments of so many bytes.
+    /// It has written this many segments and bytes.
     pub fn done(mut self, segments: u64, bytes: u64) {
         self.outcome = CompactionOutcome::Done;
         self.after = Some((segments, bytes));

@@ -1,4 +1,4 @@
-//! What is known of a segment to decide whether to rewrite it.
+//! The properties of a segment that decide whether to rewrite it.
 
 use arrow::datatypes::SchemaRef;
 use pmem_store::segment::SEGMENT_TARGET_BYTES;
@@ -6,28 +6,27 @@ use pmem_store::{StoreError, TableSegment, TableSnapshot, ZONE_ROWS};
 
 use common::types::physical_schema;
 
-/// A segment below this is small: a few of them are worth to be one.
+/// A smaller segment is small: a few of them are worth merging.
 pub const SMALL_BYTES: u64 = 64 << 20;
-/// What a segment should come to.
+/// The target size of a segment.
 pub const TARGET_BYTES: u64 = SEGMENT_TARGET_BYTES;
-/// With more than one row of so many deleted, it is worth by itself to write the others anew.
+/// If more than one row in this many is deleted, the segment is worth rewriting alone.
 const DELETED_ONE_OF: u64 = 5;
-/// With more than one row of so many deleted, rows of most zones have to be gathered: up to a quarter of the cheapest scan.
+/// If more than one row in this many is deleted, scans have to gather the rows of most zones: up to a quarter of the cheapest scan.
 const NOTICED_ONE_OF: u64 = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentSummary {
     pub id: u64,
-    /// Deleted ones among them.
+    /// Including deleted rows.
     pub rows: u64,
     pub live_rows: u64,
     pub size_bytes: u64,
-    /// The version that added it. Sorted ones of one version were written one after the other, and so
-    /// do not overlap.
+    /// The version that added the segment. Sorted segments of one version were written one after the other, so they do not overlap.
     pub run: u64,
-    /// In the order of the cluster key. Without a key it means nothing.
+    /// Whether it is in the order of the cluster key. Meaningless without a key.
     pub is_sorted: bool,
-    /// Columns must be put together when it is read, because the table was altered since.
+    /// Reads must assemble the columns, because the table was altered since.
     pub is_stale: bool,
 }
 
@@ -42,12 +41,12 @@ impl SegmentSummary {
             size_bytes: record.sealed.size_bytes,
             run: record.added_version,
             is_sorted: record.sorted,
-            // A constraint or another default leaves the columns as they are.
+            // A new constraint or default leaves the columns as they are.
             is_stale: is_older && (segment.columns().is_some() || !has_types_of(segment, physical)?),
         })
     }
 
-    /// What is left of it.
+    /// The estimated bytes of the rows that are left.
     pub fn live_bytes(&self) -> u64 {
         (u128::from(self.size_bytes) * u128::from(self.live_rows) / u128::from(self.rows.max(1))) as u64
     }
@@ -64,7 +63,7 @@ impl SegmentSummary {
         self.is_deleted_more_than(DELETED_ONE_OF)
     }
 
-    /// Whether scans notice what is deleted.
+    /// Whether deletions slow scans down.
     pub fn is_slowed_by_deletions(&self) -> bool {
         self.is_deleted_more_than(NOTICED_ONE_OF)
     }
@@ -73,7 +72,7 @@ impl SegmentSummary {
         (self.rows - self.live_rows).saturating_mul(one_of) > self.rows
     }
 
-    /// Fewer than a zone, and so a segment of one batch, whatever its size.
+    /// A segment with less than one zone of rows has a single batch, whatever its size.
     pub fn is_of_wide_rows(&self) -> bool {
         self.rows < ZONE_ROWS as u64
     }

@@ -1,4 +1,4 @@
-//! A sign to stop that work on another thread looks at.
+//! A signal that asks work on another thread to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,9 +20,9 @@ impl StopSignal {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Returns when it is set.
+    /// Completes when the signal is set.
     pub async fn wait(&self) {
-        // Asked for before looking, so that a call in between is not missed.
+        // Registered before the check, so that a call in between is not missed.
         let set = self.set.notified();
         if !self.is_set() {
             set.await;

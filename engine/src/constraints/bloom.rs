@@ -1,8 +1,8 @@
-//! A split-block Bloom filter over hashes: one cache line is touched for each question.
+//! A split-block Bloom filter over hashes: each lookup touches one cache line.
 //!
 //! Source of the layout: Parquet's BloomFilter.md, with blocks of 64-bit words.
 
-/// Bits for each key; one key in about a hundred that is not there passes.
+/// Bits per key, for a false-positive rate of about one in a hundred.
 const BITS_PER_KEY: usize = 10;
 
 const WORDS: usize = 8;
@@ -52,7 +52,7 @@ impl Bloom {
 }
 
 fn bit(hash: u64, salt: u64) -> u64 {
-    // The high bits chose the block: these must come from the low ones too.
+    // The high bits chose the block, so these are mixed with the low ones.
     1 << (hash.wrapping_mul(salt) >> 58)
 }
 

@@ -1,4 +1,4 @@
-//! CHECK: a condition that no row may make false.
+//! CHECK: a condition that must not be false for any row.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use common::type_names::plain::sql_type_name;
 pub struct Check {
     pub constraint: String,
     pub sql: String,
-    /// Places in the table.
+    /// Positions in the table.
     pub columns: Vec<usize>,
     names: Vec<String>,
-    /// It asks for the time of its statement: `expr` is that of one statement alone.
+    /// The check depends on the statement's time: `expr` is only valid for one statement.
     pub is_of_its_time: bool,
-    /// Over those columns alone.
+    /// Over those columns only.
     expr: Arc<dyn PhysicalExpr>,
 }
 
@@ -57,15 +57,14 @@ impl Check {
         })
     }
 
-    /// The first row of `batch` that `is_row` picks and the condition is false for; `batch` has the
-    /// check's columns.
+    /// The first row of `batch` that `is_row` selects and for which the condition is false; `batch` has the check's columns.
     pub fn broken(&self, batch: &RecordBatch, is_row: impl Fn(usize) -> bool) -> Result<Option<usize>> {
         let values = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;
         if values.data_type() == &DataType::Null {
             return Ok(None);
         }
         let values = as_boolean_array(&values)?;
-        // NULL is not false.
+        // NULL satisfies a check.
         Ok((0..values.len()).find(|row| values.is_valid(*row) && !values.value(*row) && is_row(*row)))
     }
 
@@ -81,7 +80,7 @@ impl Check {
     }
 }
 
-/// `now()` and the like, which become values when the check is planned.
+/// Whether it contains `now()` or a similar function, which becomes a constant when the check is planned.
 fn is_of_its_time(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarFunction(function) if function.func.signature().volatility != Volatility::Immutable)
 }

@@ -1,4 +1,4 @@
-//! A constraint as the catalog keeps it: JSON, columns by their ids.
+//! A constraint as the catalog stores it: JSON, with columns by id.
 
 use pmem_store::{ColumnInfo, TableRecord, TableSnapshot};
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ pub struct Constraint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Rule {
-    /// Its columns are NOT NULL as well.
+    /// Its columns are also NOT NULL.
     PrimaryKey { columns: Vec<u32> },
-    /// NULLs are no keys.
+    /// A row with a NULL has no key.
     Unique { columns: Vec<u32> },
-    /// The expression names columns as they are called now; renaming one rewrites it.
+    /// The expression uses the current names of columns; renaming a column rewrites it.
     Check { sql: String, columns: Vec<u32> },
 }
 
@@ -30,7 +30,7 @@ impl Constraint {
         }
     }
 
-    /// The columns that must differ, if that is what it is about.
+    /// The columns of a unique key.
     pub fn key(&self) -> Option<&[u32]> {
         match &self.rule {
             Rule::PrimaryKey { columns } | Rule::Unique { columns } => Some(columns),
@@ -47,7 +47,7 @@ impl Constraint {
     }
 }
 
-/// In the order they were declared.
+/// In the order of declaration.
 pub fn constraints_of(record: &TableRecord) -> Result<Vec<Constraint>, EngineError> {
     let parsed = record.constraints.iter().map(|text| serde_json::from_str(text));
     parsed.collect::<Result<_, _>>().map_err(|_| {
@@ -72,7 +72,7 @@ pub fn primary_key(table: &TableSnapshot) -> Option<Vec<String>> {
     Some(places.iter().map(|place| table.schema().field(*place).name().clone()).collect())
 }
 
-/// Where the columns with these ids are.
+/// The positions of the columns with these ids.
 pub fn places(ids: &[u32], columns: &[ColumnInfo]) -> Option<Vec<usize>> {
     ids.iter().map(|id| columns.iter().position(|column| column.id == *id)).collect()
 }

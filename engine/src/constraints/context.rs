@@ -1,4 +1,4 @@
-//! What the rules of all tables of an engine are planned and searched with.
+//! What all tables of an engine need to plan their rules and search for keys.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,12 +16,12 @@ pub struct RuleContext {
     pub key_filters: Arc<KeyFilters>,
     runtime: Arc<RuntimeEnv>,
     config: SessionConfig,
-    /// Plans CHECK and DEFAULT; made when it is first needed.
+    /// Plans CHECK and DEFAULT; created on first use.
     planner: OnceLock<SessionState>,
 }
 
 impl RuleContext {
-    /// `config` has the settings that every session begins with: what a row may be does not depend on who writes it.
+    /// `config` has the default settings of a session: whether a row is valid does not depend on who writes it.
     pub fn new(runtime: &Arc<RuntimeEnv>, config: SessionConfig) -> RuleContext {
         let key_filters = Arc::new(KeyFilters::new(&runtime.memory_pool));
         RuleContext { key_filters, runtime: Arc::clone(runtime), config, planner: OnceLock::new() }
@@ -31,7 +31,7 @@ impl RuleContext {
         &self.runtime.memory_pool
     }
 
-    /// Knows no tables.
+    /// It knows no tables.
     pub fn planner(&self) -> &SessionState {
         self.planner.get_or_init(|| {
             SessionStateBuilder::new()

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use common::error::EngineError;
 
-/// A constraint that has no place in a table yet.
+/// A constraint that is not yet part of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
     pub name: Option<String>,
@@ -22,7 +22,7 @@ pub enum DeclaredRule {
     Check(String),
 }
 
-/// What follows the type of a column.
+/// The options after the type of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnClauses {
     pub not_null: bool,
@@ -31,7 +31,7 @@ pub struct ColumnClauses {
     pub constraints: Vec<Declared>,
 }
 
-/// A name as it is meant: without quotes in lower case.
+/// The name of an identifier: lower case unless it is quoted.
 pub fn identifier(ident: &Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),

@@ -1,4 +1,4 @@
-//! DEFAULT: what a column is where a statement does not say.
+//! DEFAULT: the value of a column that a statement omits.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::expression::{PlannedExpr, parsed};
 use super::shapes::check_shape;
 use common::error::EngineError;
 
-/// The default of each column of a table, planned; evaluated once for each row it is written in.
+/// The planned defaults of a table's columns; each is evaluated for each row that it fills.
 pub fn planned_defaults(context: &RuleContext, table: &TableSnapshot) -> Vec<Option<Expr>> {
     let columns = table.columns().iter().zip(table.schema().fields());
     columns.map(|(column, field)| column.default_sql.as_deref().map(|sql| planned_or_error(context, sql, field.name()))).collect()
@@ -32,8 +32,8 @@ fn planned_or_error(context: &RuleContext, sql: &str, column: &str) -> Expr {
     }
 }
 
-/// A default as it is declared: it must have a value of the column's type, and of its shape. Returns one, and whether
-/// every row has the same.
+/// Checks a default when it is declared: its value must have the column's type and shape. Returns a value, and whether it is the same for
+/// every row.
 pub fn default_value(context: &RuleContext, sql: &str, column: &Field) -> Result<(ScalarValue, bool)> {
     let mut planned = PlannedExpr::of(context, sql, &Schema::empty(), "DEFAULT")?;
     let is_volatile = planned.expr.is_volatile();
@@ -45,7 +45,7 @@ pub fn default_value(context: &RuleContext, sql: &str, column: &Field) -> Result
     Ok((ScalarValue::try_from_array(&value, 0)?, !is_volatile))
 }
 
-/// A default as a part of a statement; NULL where the column has none.
+/// A default as part of a statement; NULL if the column has none.
 pub fn default_expr(column: &ColumnInfo) -> Result<ast::Expr, EngineError> {
     match &column.default_sql {
         Some(sql) => Ok(ast::Expr::Nested(Box::new(parsed(sql)?))),

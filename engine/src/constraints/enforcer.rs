@@ -1,4 +1,4 @@
-//! Holds the rows of one statement against the rules of their table.
+//! Enforces the rules of a table on the rows of one statement.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use common::error::EngineError;
 use common::error::text::bounded;
 use semantics::functions::cast_nearest;
 
-/// Keys that are compared at once: one that is there twice is nearly always among the first.
+/// How many keys are compared at once: a duplicate is nearly always among the first.
 const SUSPECTS_MAX: usize = 1_024;
 
-/// Sees every batch before it is written, and the transaction that all of them go to.
+/// Sees every batch before it is written, and the transaction that they become part of.
 #[derive(Debug)]
 pub struct Enforcer {
     rules: Arc<TableRules>,
     rows: u64,
-    /// By key of the table.
+    /// One for each key of the table.
     keys: Vec<NewKeys>,
     memory: MemoryReservation,
 }
@@ -44,7 +44,7 @@ impl Enforcer {
         }
     }
 
-    /// Whether it has anything to look for in the rows.
+    /// Whether the rows have to be checked at all.
     pub fn has_rules(&self) -> bool {
         !self.rules.checks.is_empty() || !self.rules.keys.is_empty()
     }
@@ -74,8 +74,8 @@ impl Enforcer {
         Ok(())
     }
 
-    /// Has `append` add the rows to the table with this id, and fails if the transaction then sees a
-    /// key twice, or would when it commits. Rows that the statement replaces are deleted before.
+    /// Lets `append` add the rows to the table, and fails if the transaction then sees a key twice, or would when it commits. Rows that
+    /// the statement replaces are deleted before.
     pub fn finish(
         self,
         transaction: &mut Transaction,
@@ -113,9 +113,9 @@ impl Enforcer {
     }
 }
 
-/// Has the commit look at what others committed since the transaction began.
+/// Makes the commit check the rows that others committed since the transaction began.
 fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId, key_set: Vec<(Key, KeySet)>) -> Result<(), StoreError> {
-    // A table of this transaction's own is nobody else's.
+    // A table that this transaction created is invisible to others.
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
     let (rules, seen) = (Arc::clone(rules), Mutex::new(base));
     transaction.check_on_commit(Box::new(move |becoming: &Arc<Snapshot>| {
@@ -140,7 +140,7 @@ fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId,
     Ok(())
 }
 
-/// The first key with a hash among `suspects` that two rows of the table have.
+/// The first key, among those whose hash is in `suspects`, that two rows of the table have.
 fn confirmed(
     rules: &TableRules,
     snapshot: &Snapshot,
@@ -167,7 +167,7 @@ pub fn confirmed_in(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) 
     Ok(None)
 }
 
-/// In words; rows count from 1, in the order they are written in.
+/// The message; rows are numbered from 1, in the order in which they are written.
 fn duplicate_message(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> String {
     let mut rows = new.rows_of(twice.hash).map(|row| row + 1);
     let (table, shown, described) = (&rules.table, bounded(&twice.shown), key.described());
@@ -195,7 +195,7 @@ pub fn all_parts(table: &TableSnapshot) -> Result<Vec<(Arc<ScanPart>, usize)>, S
 fn declared_columns(rules: &TableRules, batch: &RecordBatch, places: &[usize]) -> Result<Vec<ArrayRef>, EngineError> {
     let column = |place: &usize| {
         let (array, declared) = (batch.column(*place), rules.declared.field(*place).data_type());
-        // A query may yield another kind of the same type, such as a dictionary.
+        // A query may yield another encoding of the same type, such as a dictionary.
         match array.data_type() == declared {
             true => Ok(Arc::clone(array)),
             false => cast_nearest(array, declared, &CastOptions::default()).map_err(arrow_error),
@@ -208,7 +208,7 @@ fn arrow_error(error: arrow::error::ArrowError) -> EngineError {
     EngineError::from(datafusion::common::DataFusionError::from(error))
 }
 
-/// As an error that passes through the store.
+/// An error that passes through the store.
 fn refused(error: datafusion::common::DataFusionError) -> StoreError {
     match EngineError::from(error) {
         EngineError::Store(error) => error,

@@ -1,4 +1,4 @@
-//! Whether keys that share a hash are equal.
+//! Compares keys that share a hash.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use super::key::{Key, comparable};
 use super::reading::{DeletedRows, ZoneCursor, is_alive, read_zones};
 use super::search::KeySearch;
 
-/// A key that two living rows have.
+/// A key that two visible rows have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
     pub hash: u64,
@@ -18,7 +18,7 @@ pub struct Duplicate {
     pub shown: String,
 }
 
-/// Looks at every row whose hash is among `suspects`; the first key that comes twice.
+/// Reads every row whose hash is among `suspects`, and returns the first duplicate key.
 pub fn duplicate(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>> {
     let encoder = key.encoder()?;
     let mut seen: HashSet<Box<[u8]>> = HashSet::new();

@@ -1,4 +1,4 @@
-//! Whether the rows that are there keep rules that are new.
+//! Checks existing rows against new rules.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,7 @@ use super::rules::TableRules;
 use crate::scan::ScanPart;
 use common::error::{EngineError, store_error};
 
-/// Fails if a row of the table breaks one of the `rules`, or is NULL in one of the columns
-/// `not_null`, which are places in the table.
+/// Fails if a row of the table breaks one of the `rules`, or is NULL in one of the columns `not_null`, given by position.
 pub fn check_existing(table: &TableSnapshot, rules: &TableRules, not_null: &[usize]) -> Result<(), EngineError> {
     let parts = all_parts(table)?;
     for (part, _) in &parts {
@@ -45,7 +44,7 @@ pub fn check_existing(table: &TableSnapshot, rules: &TableRules, not_null: &[usi
     Ok(())
 }
 
-/// By statistics where they suffice: a segment without NULLs is not read.
+/// Uses statistics if they suffice: a segment without NULLs is not read.
 fn has_null(part: &ScanPart, column: usize, rules: &TableRules) -> Result<bool> {
     if part.summary(column).is_some_and(|summary| summary.null_count == 0) {
         return Ok(false);
@@ -70,7 +69,7 @@ fn has_null(part: &ScanPart, column: usize, rules: &TableRules) -> Result<bool> 
 fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<String>> {
     let mut found = None;
     let schema = Arc::new(nullable(&rules.declared.project(&check.columns)?));
-    // A condition on no column is one of every row.
+    // A condition without columns applies to every row.
     let read = |columns: Vec<ArrayRef>, rows: usize| {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
@@ -89,7 +88,7 @@ fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<S
         |zone| {
             let rows = zone.columns.first().map_or(0, |column| column.len());
             let batch = read(zone.columns, rows)?;
-            // A deleted row must not be what an error of the expression is about.
+            // An evaluation error of a deleted row must not be reported.
             let alive = alive_rows(part, zone.start, rows);
             let batch = if alive.len() == rows { batch } else { take_rows(&batch, &alive)? };
             found = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));

@@ -1,4 +1,4 @@
-//! Expressions of CHECK and DEFAULT: from SQL to what is evaluated.
+//! Expressions of CHECK and DEFAULT, from SQL to a physical expression.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use common::type_names::quoted;
 use semantics::optimizer;
 use sql::{QuiverDialect, rewrite_part};
 
-/// What was parsed as a part of a statement can be parsed alone.
+/// Whatever was parsed as part of a statement can be parsed alone.
 const DEPTH_MAX: usize = 1_000;
 
 /// A planned expression over the columns of a schema.
@@ -32,7 +32,7 @@ pub struct PlannedExpr {
 }
 
 impl PlannedExpr {
-    /// `what` is what the expression is of: CHECK or DEFAULT.
+    /// `what` says which kind of expression this is: CHECK or DEFAULT.
     pub fn of(context: &RuleContext, text: &str, schema: &Schema, what: &str) -> Result<PlannedExpr> {
         let schema = Arc::new(DFSchema::try_from(schema.clone())?);
         let mut expr = parsed(text)?;
@@ -45,7 +45,7 @@ impl PlannedExpr {
         Ok(PlannedExpr { expr, schema })
     }
 
-    /// The columns it reads, by their places, ascending.
+    /// The positions of the columns that it reads, ascending.
     pub fn columns(&self) -> Vec<usize> {
         let mut columns: Vec<usize> =
             self.expr.column_refs().into_iter().filter_map(|column| self.schema.maybe_index_of_column(column)).collect();
@@ -53,7 +53,7 @@ impl PlannedExpr {
         columns
     }
 
-    /// With the rules that the engine puts on every expression of a statement.
+    /// With the rules that the engine applies to every expression of a statement.
     pub fn physical(&self, context: &RuleContext) -> Result<Arc<dyn PhysicalExpr>> {
         let state = context.planner();
         let expr = self.analyzed(state)?;
@@ -65,7 +65,7 @@ impl PlannedExpr {
             .with_query_execution_start_time(now.query_execution_start_time)
             .build();
         let expr = optimizer::with_exact_comparisons(expr, &simplify)?.data;
-        // Functions such as now() are values after this.
+        // This evaluates functions such as now().
         let expr = ExprSimplifier::new(simplify).simplify(expr)?;
         state.create_physical_expr(expr, &self.schema)
     }
@@ -104,7 +104,7 @@ fn refused(part: &str, what: &str) -> DataFusionError {
     EngineError::unsupported(format!("{part} in {what}"), hint).into_datafusion()
 }
 
-/// Stops at a subquery, before anybody looks for its tables.
+/// Stops at a subquery, before its tables are resolved.
 struct Queries;
 
 impl Visitor for Queries {
@@ -124,7 +124,7 @@ pub fn parsed(text: &str) -> Result<ast::Expr, EngineError> {
     }
 }
 
-/// The expression with the column `old` called `new`.
+/// The expression with the column `old` renamed to `new`.
 pub fn renamed(text: &str, old: &str, new: &str) -> Result<String, EngineError> {
     let mut expr = parsed(text)?;
     let rename = |ident: &mut Ident| {
@@ -135,7 +135,7 @@ pub fn renamed(text: &str, old: &str, new: &str) -> Result<String, EngineError> 
     let _ = visit_expressions_mut(&mut expr, |node| {
         match node {
             ast::Expr::Identifier(ident) => rename(ident),
-            // A field of a struct, or of one in it.
+            // A field of a struct, possibly nested.
             ast::Expr::CompoundIdentifier(parts) => parts.iter_mut().take(1).for_each(rename),
             _ => {}
         }

@@ -1,7 +1,6 @@
 //! A unique key of a table: its columns as arrays, hashes and bytes.
 //!
-//! Equal as SQL has it: -0.0 and 0.0 are one key, and so is every NaN. A row with a NULL in its key
-//! has none.
+//! Equality is that of SQL: -0.0 and 0.0 are the same key, and so are all NaNs. A row with a NULL in its key has no key.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ pub const NO_KEY: u64 = 0;
 
 const SEED: u64 = 0x51_7c_c1_b7;
 
-/// By what a filter over a key is known: the columns' ids and types.
+/// Identifies a filter over a key: the columns' ids and types.
 pub type KeySignature = Arc<[(u32, DataType)]>;
 
 #[derive(Debug, Clone)]
@@ -26,14 +25,14 @@ pub struct Key {
     pub constraint: String,
     /// PRIMARY KEY or UNIQUE.
     pub kind: &'static str,
-    /// Places in the table.
+    /// Positions in the table.
     pub columns: Vec<usize>,
     pub names: Vec<String>,
     pub signature: KeySignature,
 }
 
 impl Key {
-    /// A key cannot be made of lists, structs and maps, nor of intervals: they are equal where they are as long.
+    /// Keys cannot contain lists, structs and maps, nor intervals, which are equal if they are equally long.
     pub fn supports(data_type: &DataType) -> bool {
         !data_type.is_nested()
             && !matches!(data_type, DataType::Interval(_))
@@ -44,7 +43,7 @@ impl Key {
         self.signature.iter().map(|(_, data_type)| data_type)
     }
 
-    /// Hashes of keys whose columns [`comparable`] gave.
+    /// Hashes of keys whose columns come from [`comparable`].
     pub fn hashes(&self, columns: &[ArrayRef]) -> Result<Vec<u64>> {
         let rows = columns.first().map_or(0, |column| column.len());
         let mut hashes = vec![0; rows];
@@ -57,7 +56,7 @@ impl Key {
         Ok(hashes)
     }
 
-    /// Bytes that are equal where the keys are.
+    /// A converter to bytes that are equal if and only if the keys are.
     pub fn encoder(&self) -> Result<RowConverter> {
         Ok(RowConverter::new(self.types().map(|data_type| SortField::new(data_type.clone())).collect())?)
     }
@@ -74,7 +73,7 @@ impl Key {
     }
 }
 
-/// A column of the declared type with one value for all that are equal.
+/// Normalises a column of the declared type, so that equal values have one representation.
 pub fn comparable(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
@@ -97,20 +96,20 @@ pub fn comparable(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Bytes that are ordered as the values of one column are; NULLs come first.
+/// Bytes in the order of the column's values; NULLs come first.
 pub fn ordered_bytes(column: &ArrayRef) -> Result<Rows> {
     let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
     Ok(converter.convert_columns(&[Arc::clone(column)])?)
 }
 
-/// The columns of `places` as `declared` has them, for a batch of the table.
+/// One value as text, for messages.
 pub fn shown_value(column: &ArrayRef, row: usize) -> String {
     let options = FormatOptions::default().with_null("NULL");
     let formatted = ArrayFormatter::try_new(column.as_ref(), &options).and_then(|formatter| formatter.value(row).try_to_string());
     formatted.unwrap_or_else(|_| "?".to_string())
 }
 
-/// The types of the columns at `places`.
+/// The ids and types of the columns at `places`.
 pub fn signature(schema: &Schema, places: &[usize], ids: &[u32]) -> KeySignature {
     let types = places.iter().map(|place| schema.field(*place).data_type().clone());
     ids.iter().copied().zip(types).collect()

@@ -1,8 +1,8 @@
-//! What is kept in memory of the keys in each segment: bounds of zones, and a Bloom filter once it
-//! was worth to read the segment for it.
+//! The cached filters for the keys of each segment: bounds of zones, and a Bloom filter once reading the whole segment for it was
+//! worthwhile.
 //!
-//! Segments do not change, so what is found once holds for every version. A filter has all rows of
-//! its segment, also deleted ones: another version may have them.
+//! Segments are immutable, so a filter is valid for every version. It contains all rows of its segment, including deleted ones, because
+//! another version may have them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,14 +20,14 @@ use super::tail_keys::TailSets;
 use super::zone_bounds::ZoneBounds;
 use crate::scan::ScanPart;
 
-/// Segments more than a table has that are remembered for it before the others are forgotten.
+/// How many segments beyond those of the table are remembered before they are dropped.
 const FORGOTTEN_MAX: usize = 16;
 
 type ByPart = HashMap<(u64, KeySignature), Arc<PartKeys>>;
 
 #[derive(Debug)]
 pub struct KeyFilters {
-    /// Of the process: filters are a part of what it may hold.
+    /// The pool of the process: filters count against its limit.
     pool: Arc<dyn MemoryPool>,
     tables: Mutex<HashMap<TableId, ByPart>>,
     pub tails: TailSets,
@@ -37,7 +37,7 @@ pub struct KeyFilters {
 #[derive(Debug)]
 pub struct PartKeys {
     pub bounds: ZoneBounds,
-    /// None inside where memory did not suffice.
+    /// The inner `None` means that memory did not suffice.
     filter: OnceLock<Option<Filter>>,
 }
 
@@ -65,7 +65,7 @@ impl KeyFilters {
         Ok(keys)
     }
 
-    /// The table consists of these parts now; what was known of others is of use for readers of the past alone.
+    /// The table now consists of these parts; filters of other parts only help readers of earlier versions.
     pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
         self.tails.table_has(table, parts);
         let mut tables = self.tables.lock();
@@ -74,13 +74,13 @@ impl KeyFilters {
         }
     }
 
-    /// Dropped tables need none.
+    /// Drops the filters of dropped tables.
     pub fn forget_all_but(&self, alive: impl Fn(TableId) -> bool) {
         self.tails.forget_all_but(&alive);
         self.tables.lock().retain(|id, _| alive(*id));
     }
 
-    /// The part's filter, made when it is first asked for; None where there is no memory for it.
+    /// The part's filter, built on first use; `None` if there is no memory for it.
     pub fn filter<'a>(&self, keys: &'a PartKeys, part: &ScanPart, key: &Key, declared: &Schema) -> Result<Option<&'a Bloom>> {
         if keys.filter.get().is_none() {
             let made = self.build(part, key, declared)?;

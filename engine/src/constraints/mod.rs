@@ -1,24 +1,23 @@
-//! Rules for the rows of a table, and the values of columns that a statement leaves out.
+//! Rules for the rows of a table, and the values of columns that a statement omits.
 //!
-//! The way of a constraint through these rooms:
+//! The way of a constraint through these modules:
 //!
 //! 1. `declare` reads it from CREATE TABLE or ALTER TABLE, or refuses it;
-//! 2. `constraint` is what the catalog keeps: columns by their ids, so that renaming one changes nothing;
+//! 2. `constraint` is what the catalog stores: columns by id, so that renaming one changes nothing;
 //! 3. [`TableRules`] is what one statement enforces, its CHECKs planned by `expression`;
-//! 4. [`Enforcer`] sees every batch before it is written and, when all are, the transaction they go to;
-//! 5. `concurrent_rows` is what other transactions have added, which the commit looks at;
-//! 6. `existing` asks the rows that are there before a constraint is added.
+//! 4. [`Enforcer`] sees every batch before it is written and, at the end, the transaction they go to;
+//! 5. `concurrent_rows` finds the rows that other transactions have added, which the commit checks;
+//! 6. `existing` checks the existing rows before a constraint is added.
 //!
-//! `context` is what all of that is planned and searched with. `shapes` holds tensors to the shape of their column.
+//! `context` holds what planning and searching need. `shapes` checks tensors against the shape of their column.
 //!
-//! Uniqueness is enforced without an index. `new_keys` collects a hash for each written row; `search`
-//! asks each part of the table whether it may hold one of them, by the bounds of its zones
-//! (`zone_bounds`), then by a Bloom filter (`bloom`, `key_filters`), of rows in a log by the set of their keys
-//! (`tail_keys`), and reads what is left; `exact` compares the keys themselves where two hashes meet.
+//! Uniqueness is enforced without an index. `new_keys` collects a hash for each written row; `search` asks each part of the table whether
+//! it may contain one of them: first by the bounds of its zones (`zone_bounds`), then by a Bloom filter (`bloom`, `key_filters`), for
+//! rows in a log by the set of their keys (`tail_keys`). Then it reads the zones that are left; `exact` compares the keys themselves if
+//! two hashes are equal.
 //!
-//! **Invariants.** No row gets into a table but past an [`Enforcer`]. A filter or bound may let a key
-//! through that is not there, never hold back one that is. What another transaction commits
-//! meanwhile is looked at under the commit lock.
+//! **Invariants.** No row gets into a table except through an [`Enforcer`]. A filter or bound may report a key that is not there, but
+//! never miss one that is. Concurrent commits are checked under the commit lock.
 
 mod bloom;
 mod check;

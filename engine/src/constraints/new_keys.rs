@@ -1,4 +1,4 @@
-//! The keys of the rows a statement writes, and what is asked of the rest of the table about them.
+//! The keys of the rows that a statement writes, as they are searched for in the rest of the table.
 
 use arrow::array::ArrayRef;
 use datafusion::common::{Result, ScalarValue};
@@ -8,10 +8,10 @@ use super::bloom::Bloom;
 use super::key::{Key, NO_KEY, ordered_bytes};
 use super::zone_bounds::{Zone, ZoneBounds};
 
-/// Up to so many keys are known one by one; of more only hashes and the range.
+/// Up to this number the keys themselves are kept; beyond it only hashes and ranges.
 const LISTED_MAX: usize = 4_096;
 
-/// Hashes beyond this are asked for through a filter first: it fits a cache where they do not.
+/// Beyond this number hashes are first looked up in a filter, which fits the cache when they do not.
 const FILTERED_MIN: usize = 4_096;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct NewKeys {
 #[derive(Debug, Clone)]
 struct ListedKey {
     hash: u64,
-    /// In the order of the values, for each column.
+    /// For each column, as bytes in the order of the values.
     bytes: Vec<Box<[u8]>>,
 }
 
@@ -34,7 +34,7 @@ impl NewKeys {
         NewKeys { hashes: Vec::new(), ranges: vec![None; key.columns.len()], listed: Some(Vec::new()) }
     }
 
-    /// `columns` are the key's, comparable.
+    /// `columns` are the key's columns, already comparable.
     pub fn add(&mut self, key: &Key, columns: &[ArrayRef]) -> Result<()> {
         let hashes = key.hashes(columns)?;
         for (range, column) in self.ranges.iter_mut().zip(columns) {
@@ -68,7 +68,7 @@ impl NewKeys {
         self.hashes.iter().enumerate().filter(move |(_, other)| **other == hash).map(|(row, _)| row)
     }
 
-    /// What to look for, and the hashes that several rows have.
+    /// The keys to search for, and the hashes that several rows have.
     pub fn key_set(&self) -> Result<(KeySet, Vec<u64>)> {
         let mut hashes: Vec<u64> = self.hashes.iter().copied().filter(|hash| *hash != NO_KEY).collect();
         hashes.sort_unstable();
@@ -114,20 +114,20 @@ fn filter_of(hashes: &[u64]) -> Option<Bloom> {
     })
 }
 
-/// Keys to be looked for.
+/// Keys to search for.
 #[derive(Debug)]
 pub struct KeySet {
-    /// Sorted, each once.
+    /// Sorted and without duplicates.
     hashes: Vec<u64>,
     filter: Option<Bloom>,
-    /// Of each column; None where nothing is known, or no row has a value.
+    /// For each column; `None` if its range is unknown, or if no row has a value.
     ranges: Vec<Option<(Box<[u8]>, Box<[u8]>)>>,
     /// Sorted by their bytes.
     listed: Option<Vec<ListedKey>>,
 }
 
 impl KeySet {
-    /// None has hashes of its own: the keys of `self` that have one of these.
+    /// The keys of `self` whose hashes are among these.
     pub fn narrowed(&self, hashes: Vec<u64>) -> KeySet {
         let listed =
             self.listed.as_ref().map(|listed| listed.iter().filter(|key| hashes.binary_search(&key.hash).is_ok()).cloned().collect());
@@ -142,7 +142,7 @@ impl KeySet {
         self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash)) && self.hashes.binary_search(&hash).is_ok()
     }
 
-    /// Which zones may hold one of the keys.
+    /// Which zones may contain one of the keys.
     pub fn zones(&self, bounds: &ZoneBounds) -> Vec<bool> {
         (0..bounds.zone_count()).map(|zone| self.may_be_in(bounds, zone)).collect()
     }

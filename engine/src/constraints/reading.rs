@@ -1,4 +1,4 @@
-//! Columns of a part of a table, zone by zone, as they are declared.
+//! Reads columns of a part of a table, zone by zone, in their declared types.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
@@ -8,21 +8,21 @@ use pmem_store::ZONE_ROWS;
 use crate::scan::ScanPart;
 use common::types::restore;
 
-/// Some columns of one zone; rows that are deleted are among them.
+/// Some columns of one zone, including deleted rows.
 pub struct ZoneRows {
-    /// Of its first row, in the part.
+    /// The position of its first row in the part.
     pub start: usize,
     pub columns: Vec<ArrayRef>,
 }
 
-/// Whether zones of which every row is deleted are read.
+/// Whether to read zones in which every row is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletedRows {
     Read,
     Skip,
 }
 
-/// Gives `each` the zones that `wanted` picks, until it says that it has seen enough.
+/// Calls `each` with the zones that `wanted` selects, until it returns that it is done.
 pub fn read_zones(
     part: &ScanPart,
     columns: &[usize],
@@ -51,7 +51,7 @@ pub fn read_zones(
                 return Ok(ZoneCursor::Stop);
             }
         }
-        // A file cut short while it was read shows zeros.
+        // A file that was truncated while it was read shows zeros.
         part.check_intact()?;
     }
     Ok(ZoneCursor::Go)
@@ -63,12 +63,12 @@ pub enum ZoneCursor {
     Stop,
 }
 
-/// Whether this version of the table has the row.
+/// Whether the row is visible in this version of the table.
 pub fn is_alive(part: &ScanPart, row: usize) -> bool {
     part.deletions().is_none_or(|deletions| !deletions.rows().contains(row as u32))
 }
 
-/// The zone's rows that this version has, as places in the zone.
+/// The visible rows of the zone, as positions in the zone.
 pub fn alive_rows(part: &ScanPart, start: usize, rows: usize) -> Vec<usize> {
     (0..rows).filter(|row| is_alive(part, start + row)).collect()
 }

@@ -1,4 +1,4 @@
-//! What one statement enforces on a table.
+//! The rules that one statement enforces on a table.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub struct TableRules {
 }
 
 impl TableRules {
-    /// Of a table that is there.
+    /// For an existing table.
     pub fn of(context: &RuleContext, table: &TableSnapshot) -> Result<Arc<TableRules>, EngineError> {
         let constraints = constraints_of(table.record())?;
         TableRules::new(context, &table.record().name, table.schema(), table.columns(), &constraints)
     }
 
-    /// Of a table with these columns.
+    /// For a table with these columns.
     pub fn new(
         context: &RuleContext,
         table: &str,

@@ -1,4 +1,4 @@
-//! Which keys a statement writes may be in the table already.
+//! Finds which keys of a statement may already be in the table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::scan::ScanPart;
 /// With more keys, some pass nearly every filter by chance.
 const FILTER_KEYS_MAX: usize = 256;
 
-/// Fewer zones are read sooner than a filter for the whole part is made.
+/// Reading fewer zones is faster than building a filter for the whole part.
 const FILTER_ZONES_MIN: usize = 4;
 
-/// A table as it is searched for keys.
+/// A table in which keys are searched.
 pub struct KeySearch<'a> {
     pub table: TableId,
     pub declared: &'a Schema,
-    /// Each with its first row that matters.
+    /// Each with its first relevant row.
     pub parts: &'a [(Arc<ScanPart>, usize)],
     pub filters: &'a KeyFilters,
 }
 
-/// What a search came upon.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct KeyMatches {
-    /// Those among the sought ones that living rows have. Two keys may share one.
+    /// The hashes, among those searched for, of visible rows. Different keys may share a hash.
     pub hashes: BTreeSet<u64>,
-    /// Rows whose keys were compared: those of zones that neither bounds nor filters excluded.
+    /// How many rows' keys were compared: those in zones that neither bounds nor filters excluded.
     pub rows_read: usize,
 }
 
@@ -66,7 +66,7 @@ impl KeySearch<'_> {
         Ok(found)
     }
 
-    /// The zones of a part that must be read; None for none.
+    /// The zones of a part that must be read; `None` if there are none.
     fn zones(&self, part: &ScanPart, key: &Key, keys: &PartKeys, key_set: &KeySet) -> Result<Option<Vec<bool>>> {
         let zones = key_set.zones(&keys.bounds);
         let count = zones.iter().filter(|zone| **zone).count();

@@ -10,7 +10,7 @@ pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
     table.fields().iter().zip(rows.fields()).try_for_each(|(field, given)| check_shape(field, given))
 }
 
-/// Tensors of as many elements are stored as the same type, and yet mean something else.
+/// Tensors with the same number of elements have the same storage type, but a different meaning.
 pub fn check_shape(field: &Field, given: &Field) -> Result<(), EngineError> {
     if !shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given) {
         return Ok(());

@@ -1,8 +1,7 @@
-//! The keys of rows that are in a log: kept as a set that grows as the log does, so that a small
-//! insert does not read all small inserts before it.
+//! The keys of rows in a log, cached in a set that grows with the log, so that a small insert does not read all small inserts before it.
 //!
-//! A set may know of rows that a reader's version does not have yet; it never lacks one that it has:
-//! rows of a log keep their places, and what was visible once is not taken back.
+//! A set may contain rows that a reader's version does not have yet, but never lacks one: rows of a log keep their positions, and a
+//! visible row is never removed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub struct TailSets {
     tables: Mutex<HashMap<TableId, ByLog>>,
 }
 
-/// Of the first rows of a log.
+/// The keys of the first rows of a log.
 #[derive(Debug, Default)]
 struct TailKeys {
     rows: usize,
@@ -42,7 +41,7 @@ impl TailSets {
         Ok(key_set.hashes().iter().any(|hash| keys.hashes.contains(hash)))
     }
 
-    /// Logs that have become segments are known otherwise.
+    /// Drops the sets of logs that have become segments, which have filters instead.
     pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
         if let Some(known) = self.tables.lock().get_mut(&table) {
             known.retain(|(id, _), _| parts.iter().any(|part| part.id() == *id && part.segment_id().is_none()));

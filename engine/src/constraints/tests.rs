@@ -1,4 +1,4 @@
-//! How much of a table is read to find a key, and to find that it is not there.
+//! How much of a table is read to find a key, or to find that it is not there.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ struct Table {
 }
 
 impl Table {
-    /// Column `id` is a key: 0, 2, 4 …, in the order that `order` puts them in.
+    /// Column `id` is a key: 0, 2, 4 …, in the order that `order` gives.
     fn with_ids(order: &str) -> Table {
-        // What is counted here must not move meanwhile.
+        // Background maintenance must not change what is counted here.
         let mut options = EngineOptions::default();
         options.maintenance.enabled = false;
         let table = Table { engine: Engine::open_temporary(options).unwrap(), runtime: Runtime::new().unwrap() };
@@ -33,7 +33,7 @@ impl Table {
         self.runtime.block_on(async { self.engine.session().unwrap().execute(sql).await.unwrap().collect().await.unwrap() });
     }
 
-    /// How many of the keys seem to be there, and rows read to find out.
+    /// How many of the keys seem to be there, and how many rows were read.
     fn search(&self, ids: &[i64]) -> (usize, usize) {
         let table = self.engine.store().snapshot().unwrap().table("main", "t").unwrap().unwrap();
         let rules = TableRules::of(&self.engine.shared.rules, &table).unwrap();
@@ -63,7 +63,7 @@ fn of_ordered_keys_one_zone_is_read_for_one_key() {
 fn of_keys_in_no_order_hardly_any_segment_is_read_for_one_that_is_not_there() {
     let table = Table::with_ids("value * 7919 % 300007");
     let read: usize = (0..200).map(|number| table.search(&[number * 2_000 + 1]).1).sum();
-    // One key in a hundred passes the filter by chance, and then a part of the segment is read.
+    // One key in a hundred passes the filter by chance, and then part of the segment is read.
     assert!(read < 20 * ROWS as usize, "{read}");
     assert_eq!(table.search(&[200_000]).0, 1);
 }

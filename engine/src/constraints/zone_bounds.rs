@@ -1,4 +1,4 @@
-//! Between which keys those of each zone of a part lie, as bytes in the order of the values.
+//! The range of keys in each zone of a part, as bytes in the order of the values.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
@@ -8,11 +8,11 @@ use super::key::{Key, comparable, ordered_bytes};
 use crate::scan::ScanPart;
 use common::types::restore;
 
-/// What is known of one column in one zone.
+/// What is known about one column in one zone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Zone {
     Unknown,
-    /// No row has a value.
+    /// All rows are NULL.
     Nulls,
     Between(Box<[u8]>, Box<[u8]>),
 }
@@ -28,7 +28,7 @@ impl Zone {
     }
 }
 
-/// By column of the key, then by zone.
+/// By key column, then by zone.
 #[derive(Debug)]
 pub struct ZoneBounds {
     columns: Vec<Vec<Zone>>,

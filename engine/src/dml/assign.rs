@@ -8,7 +8,7 @@ use super::target::ChangeTarget;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 
-/// What each column of the target is set to.
+/// Resolves assignments to columns of the target and their new values.
 pub fn assigned(
     ctx: &StatementContext,
     target: &ChangeTarget,
@@ -45,7 +45,7 @@ fn pairs(target: AssignmentTarget, value: Expr) -> Result<Vec<(ObjectName, Expr)
     }
 }
 
-/// An expression, or the word DEFAULT.
+/// An expression, or the keyword DEFAULT.
 pub fn value_of(finder: &mut Finder, expr: Expr) -> Value {
     if is_default(&expr) { Value::Default } else { Value::Item(finder.item(expr)) }
 }

@@ -1,4 +1,4 @@
-//! Which columns an ON CONFLICT is about: those of a unique key, for else there is no conflict.
+//! The columns of an ON CONFLICT clause: they must be a unique key, because nothing else can conflict.
 
 use datafusion::sql::sqlparser::ast::{ConflictTarget, Ident, ObjectName};
 
@@ -7,7 +7,7 @@ use crate::constraints::{constraints_of, unique_keys};
 use crate::execution::StatementContext;
 use common::error::EngineError;
 
-/// The key that an INSERT … ON CONFLICT names, as places of columns.
+/// The key that an INSERT … ON CONFLICT names, as positions of columns.
 pub fn conflict_key(ctx: &StatementContext, target: &ChangeTarget, named: Option<ConflictTarget>) -> Result<Vec<usize>, EngineError> {
     let mut keys = unique_keys(&target.table.snapshot);
     match named {

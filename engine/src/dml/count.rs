@@ -1,4 +1,4 @@
-//! The one row that a change of rows yields.
+//! The row count that a statement which changes rows returns.
 
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -7,7 +7,7 @@ use futures::StreamExt;
 
 use common::error::EngineError;
 
-/// Runs the plan to its end.
+/// Runs the plan to its end, and returns the number of changed rows.
 pub async fn count(mut rows: SendableRecordBatchStream) -> Result<u64, EngineError> {
     let mut count = 0;
     while let Some(batch) = rows.next().await {

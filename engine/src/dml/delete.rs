@@ -27,7 +27,7 @@ pub async fn delete(ctx: &StatementContext, delete: Delete, with: Option<With>) 
     };
     let target = ChangeTarget::of_factor(ctx, Operation::Delete, one.relation).await?;
     let others = delete.using.unwrap_or_default();
-    // Takes also what others add meanwhile: right only where no time passes until the commit.
+    // This also removes rows that others add meanwhile, so it is correct only if it commits at once.
     if others.is_empty() && delete.selection.is_none() && target.table.write_scope().is_autocommit() {
         return RowChange::all(Operation::Delete, target);
     }

@@ -1,7 +1,7 @@
-//! `DEFAULT` among the VALUES of an INSERT, and `DEFAULT VALUES`: the column's expression in its place. And lists for a tensor
-//! are said to be one: DataFusion knows the types of the columns, and not their shapes.
+//! `DEFAULT` among the VALUES of an INSERT, and `DEFAULT VALUES`: replaced by the column's expression. Also marks lists for a tensor
+//! column as tensors, because DataFusion knows the types of the columns, but not their shapes.
 //!
-//! Columns that an INSERT does not name get theirs from DataFusion, which asks the table.
+//! For columns that an INSERT does not name, DataFusion asks the table for the defaults.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 use sql::fragments::type_of;
 
-/// Also where the INSERT is explained or prepared.
+/// Also if the INSERT is inside of EXPLAIN or PREPARE.
 pub fn fill_defaults(ctx: &StatementContext, statement: &mut Statement) -> Result<(), EngineError> {
     match statement {
         Statement::Statement(statement) => fill(ctx, statement),
@@ -52,7 +52,7 @@ fn in_insert(ctx: &StatementContext, insert: &mut Insert) -> Result<(), EngineEr
     if !is_default_values && !has_default && !has_list {
         return Ok(());
     }
-    // What there is no such table for, planning says better.
+    // If there is no such table, planning gives the better error.
     let TableObject::TableName(name) = &insert.table else { return Ok(()) };
     let reference = TableReference::parse_str(&name.to_string());
     let (schema, defaults) = match ctx.catalog.temporary().named(&reference) {
@@ -91,7 +91,7 @@ fn in_values(schema: &Schema, defaults: &[Expr], named: &[ObjectName], values: &
     }
 }
 
-/// All rows or none: DataFusion wants the values of a column to agree on what they are.
+/// All rows or none: DataFusion requires the values of a column to have one type.
 fn as_tensors(field: &Field, index: usize, values: &mut Values) {
     let Ok(data_type) = type_of(&column_type_name(field)) else { return };
     for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(index)) {

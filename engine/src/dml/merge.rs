@@ -1,4 +1,4 @@
-//! MERGE: the target and a source are joined as far as the clauses ask for.
+//! MERGE: a join of the target and a source, as far as the clauses need it.
 
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Ident, Join, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause, MergeClauseKind,
@@ -66,7 +66,7 @@ fn named(source: TableFactor) -> Result<TableFactor, EngineError> {
     }
 }
 
-/// The source with a column more that is never NULL, so that rows without a source can be told.
+/// The source with an extra column that is never NULL, which tells rows without a source apart.
 fn marked(source: TableFactor) -> Result<TableFactor, EngineError> {
     let alias = name_of(&source);
     derived(&format!("*, true AS {SOURCE_MARK}"), source, alias)

@@ -1,19 +1,18 @@
 //! Statements that change rows: DELETE, UPDATE, MERGE, TRUNCATE and INSERT … ON CONFLICT.
 //!
-//! Each becomes one query that finds the rows and says what becomes of them, and a node above it
-//! that changes them. The way of a statement:
+//! Each becomes one query that finds the rows and computes what to do with them, and a node above it that changes them. The steps of a
+//! statement:
 //!
-//! 1. `statement` finds it, also where it is explained or prepared, and puts a query in its place;
-//! 2. `delete`, `update`, `merge` and `upsert` write that query: its FROM has the target under a
-//!    name of ours (`private_names`) with its row ids, its columns are the expressions of the statement;
-//! 3. DataFusion plans it, which is where names and types are found out;
-//! 4. `plan` makes of those expressions the rows to be changed: id, action, new values;
-//! 5. `node` is the plan's top, `sink` what runs: it gathers all and changes the table at once.
+//! 1. `statement` finds it, also inside of EXPLAIN or PREPARE, and replaces it by a query;
+//! 2. `delete`, `update`, `merge` and `upsert` write that query: its FROM has the target with row ids under a private name
+//!    (`private_names`), its columns are the expressions of the statement;
+//! 3. DataFusion plans it, which resolves names and types;
+//! 4. `plan` computes from those expressions the rows to be changed: id, action, new values;
+//! 5. `node` is the top of the plan, `sink` runs it: it gathers all rows and then changes the table at once.
 //!
-//! `insert_defaults` puts the defaults of columns into any INSERT, before that.
+//! Before that, `insert_defaults` fills the defaults of columns into any INSERT.
 //!
-//! Invariant: nothing is applied before the query has ended, and the query reads one snapshot. So
-//! no statement meets rows of its own.
+//! Invariant: nothing is applied before the query has ended, and the query reads one snapshot. So no statement sees its own rows.
 
 mod assign;
 mod conflict_key;

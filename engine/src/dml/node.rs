@@ -23,7 +23,7 @@ use super::sink::ChangeSink;
 use crate::catalog::StoreTable;
 use common::count::count_schema;
 
-/// Changes the rows of a table as its input says; yields their number.
+/// Changes the rows of a table as its input says; yields the number of changed rows.
 #[derive(Debug, Clone)]
 pub struct ChangeRows {
     operation: Operation,
@@ -101,7 +101,7 @@ impl UserDefinedLogicalNodeCore for ChangeRows {
     }
 }
 
-/// DataFusion's planner, which knows this node besides its own.
+/// DataFusion's planner, extended by this node.
 #[derive(Debug)]
 pub struct RowChangePlanner;
 
@@ -124,7 +124,7 @@ impl ExtensionPlanner for RowChangePlanner {
     }
 }
 
-/// New rows come in the order of the table's key.
+/// New rows must be sorted by the table's key.
 fn cluster_order(table: &StoreTable) -> Option<LexRequirement> {
     let order = table.snapshot.record().cluster_key.iter().filter_map(|order| {
         let index = table.snapshot.schema().index_of(&order.column).ok()?;
@@ -134,7 +134,7 @@ fn cluster_order(table: &StoreTable) -> Option<LexRequirement> {
     LexRequirement::new(order.collect::<Vec<_>>())
 }
 
-/// NULL where there must be none is found where rows are written, which names table, column and row.
+/// Violations of NOT NULL are found when rows are written: that error names table, column and row.
 fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))

@@ -1,4 +1,4 @@
-//! What a statement does with the rows of its table, and the columns in which they come.
+//! What a statement does with the rows of its table, and the columns of its input.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
@@ -22,20 +22,20 @@ impl Operation {
     }
 }
 
-/// What the rows of the input are.
+/// The form of the input rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChangeInput {
-    /// There are none: all rows of the table go.
+    /// No input: all rows of the table are deleted.
     All,
-    /// Ids of rows to be deleted.
+    /// Row ids to delete.
     Deleted,
-    /// Id, which may be NULL; action; the columns of the new row.
+    /// The row id, which may be NULL; the action; the columns of the new row.
     Changed,
 }
 
-/// Before the columns of the new row in `ChangeInput::Changed`.
+/// The number of columns before those of the new row in `ChangeInput::Changed`.
 pub const NEW_ROW_START: usize = 2;
 
-/// Actions, as the column for them has them.
+/// The codes of actions in their column.
 pub const CODE_WRITE: i8 = 2;
 pub const CODE_TWICE: i8 = 3;

@@ -1,4 +1,4 @@
-//! The rows to be changed, out of the query that finds them: id, action, new values.
+//! Computes the rows to be changed from the query that finds them: id, action, new values.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use semantics::optimizer::with_shapes;
 
-/// What becomes of rows of one kind. Of the clauses whose kind and condition fit, the first decides.
+/// The action for rows of one kind. The first clause whose kind and condition match decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
     pub when: MergeCondition,
@@ -31,7 +31,7 @@ pub struct Clause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeCondition {
     Matched,
-    /// A row of the source that no row of the target fits.
+    /// A row of the source without a matching row of the target.
     NotMatchedByTarget,
     NotMatchedBySource,
     Always,
@@ -41,14 +41,14 @@ pub enum MergeCondition {
 pub enum Action {
     Nothing,
     Delete,
-    /// A row in the place of the old one, if there was one: a value for each column of the target.
+    /// Writes a row with a value for each column of the target, in place of the old row if there is one.
     Write(Vec<Value>),
-    /// The row would be written twice, which is an error.
+    /// The same row would be written twice, which is an error.
     Twice,
 }
 
 impl Action {
-    /// The action as a value of a column.
+    /// The code of the action in its column.
     pub fn code(&self) -> i8 {
         match self {
             Action::Nothing => 0,
@@ -61,7 +61,7 @@ impl Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
-    /// As it is in the target.
+    /// The value is unchanged.
     Kept,
     Default,
     Item(Item),
@@ -71,13 +71,13 @@ pub enum Value {
 pub struct RowChange {
     operation: Operation,
     target: ChangeTarget,
-    /// None where all rows go.
+    /// `None` if all rows are deleted.
     finder: Option<Finder>,
     clauses: Vec<Clause>,
-    /// Rows of the query may be without a row of the target, or of the source.
+    /// Rows of the query may lack a row of the target, or of the source.
     pub lacks_target: bool,
     pub lacks_source: bool,
-    /// What the query reads besides the target under names of ours.
+    /// Tables with private names that the query reads besides the target.
     pub tables: Vec<PrivateTable>,
 }
 
@@ -140,7 +140,7 @@ impl RowChange {
         Ok(LogicalPlan::Projection(Projection::try_new(columns, rows)?))
     }
 
-    /// The rows that a clause acts on, with the number of that clause.
+    /// The rows on which a clause acts, with the number of that clause.
     fn decided(&self, items: &[Expr], input: Arc<LogicalPlan>) -> Result<LogicalPlan, EngineError> {
         let mark = input.schema().qualified_field_with_unqualified_name(SOURCE_MARK);
         let mark = mark.map_or_else(|_| Column::new_unqualified(SOURCE_MARK), Column::from);
@@ -159,7 +159,7 @@ impl RowChange {
         Ok(LogicalPlan::Filter(Filter::try_new(acted_on, Arc::new(LogicalPlan::Projection(all)))?))
     }
 
-    /// `mark` is NULL where there is no source.
+    /// `mark` is NULL if the row has no source.
     fn tests(&self, when: MergeCondition, mark: &Column) -> Vec<Expr> {
         let target = Expr::Column(self.column(ROW_ID));
         let source = Expr::Column(mark.clone());
@@ -175,7 +175,7 @@ impl RowChange {
         }
     }
 
-    /// Clauses that act, with their numbers.
+    /// The clauses that have an action, with their numbers.
     fn acting(&self) -> impl Iterator<Item = (i32, &Clause)> {
         (0i32..).zip(&self.clauses).filter(|(_, clause)| clause.action != Action::Nothing)
     }
@@ -184,7 +184,7 @@ impl RowChange {
         self.clauses.iter().any(|clause| matches!(clause.action, Action::Write(_)))
     }
 
-    /// The new value of a column; NULL for rows that get none.
+    /// The new value of a column; NULL for rows without one.
     fn value(&self, column: usize, items: &[Expr], schema: &DFSchema) -> Result<Expr, EngineError> {
         let field = self.target.schema().field(column);
         let data_type = field.data_type();
@@ -210,7 +210,7 @@ impl RowChange {
         Ok(value)
     }
 
-    /// What `of` gives for the clause that was chosen.
+    /// The value of `of` for the clause that was chosen.
     fn by_clause(&self, of: impl Fn(&Clause) -> Result<Option<Expr>, EngineError>) -> Result<Expr, EngineError> {
         let mut cases = Vec::new();
         for (number, clause) in self.acting() {
@@ -221,7 +221,7 @@ impl RowChange {
         let acting = self.acting().count();
         let first = cases.first().map(|(_, expr)| expr.clone());
         match first {
-            // The same whichever it was, or the only one.
+            // All clauses agree, or there is only one.
             Some(first) if cases.len() == acting && cases.iter().all(|(_, expr)| *expr == first) => Ok(first),
             Some(_) => {
                 let cases = cases.into_iter().map(|(number, expr)| (Box::new(lit(number)), Box::new(expr)));
@@ -231,7 +231,7 @@ impl RowChange {
         }
     }
 
-    /// A clause for rows that one side has not got must not name that side: it would read NULL.
+    /// A clause for rows that lack one side must not reference that side: its columns would be NULL.
     fn check_sides(&self, items: &[Expr]) -> Result<(), EngineError> {
         if self.operation != Operation::Merge {
             return Ok(());
@@ -267,7 +267,7 @@ impl RowChange {
     }
 }
 
-/// Whether a value may go into a column of tensors: one of another shape is of the same type.
+/// Checks that a value fits a column of tensors: DataFusion sees the same type for every shape.
 fn check_value(field: &Field, value: &Expr, schema: &DFSchema) -> Result<(), EngineError> {
     match shape_of(field) {
         Some(_) => check_shape(field, &with_shapes(value.clone(), schema)?.data.to_field(schema)?.1),

@@ -1,4 +1,4 @@
-//! A statement that met a change made meanwhile runs again, on what is there now.
+//! Retries a statement that conflicted with a concurrent change, on the new state.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use pmem_store::StoreError;
 
 use common::error::EngineError;
 
-/// How often a statement begins anew before the conflict is its answer.
+/// How often a statement is retried before it returns the conflict.
 const RETRIES_MAX: u32 = 10;
-/// The first wait lasts up to this, each further one up to twice as long.
+/// The longest first wait; it doubles for each further retry.
 const WAIT_MS_MAX: u64 = 2;
 
-/// Of a statement that is a transaction of its own. In a transaction of several statements the
-/// conflict shows at COMMIT, and only who wrote them knows what they meant together.
+/// Only for a statement that is a transaction of its own. In a transaction of several statements the conflict appears at COMMIT, and only
+/// its author knows what the statements mean together.
 #[derive(Debug)]
 pub struct Retry {
     autocommit: bool,
@@ -25,7 +25,7 @@ impl Retry {
         Retry { autocommit, done: 0 }
     }
 
-    /// Whether to run the statement again; waits a moment first.
+    /// Whether to retry the statement. Waits a moment first.
     pub async fn after(&mut self, error: &EngineError) -> bool {
         let is_conflict = matches!(error, EngineError::Store(StoreError::Conflict { .. }));
         if !self.autocommit || !is_conflict || self.done == RETRIES_MAX {

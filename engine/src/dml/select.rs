@@ -1,4 +1,4 @@
-//! The query that finds the rows of a statement, as it is built from the statement's parts.
+//! Builds the query that finds the rows of a statement.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, With,
@@ -11,28 +11,28 @@ use crate::catalog::SCHEMA;
 use common::error::EngineError;
 use sql::QuiverDialect;
 
-/// An expression among the query's columns.
+/// The index of an expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item(pub usize);
 
-/// Its columns are the expressions of the statement, which thereby get their names and types.
+/// A query whose columns are the expressions of the statement, so that DataFusion resolves their names and types.
 pub struct Finder {
     query: Box<Query>,
     items: Vec<SelectItem>,
 }
 
 impl Finder {
-    /// `FROM` the target alone.
+    /// A query `FROM` the target alone.
     pub fn of(target: &ChangeTarget) -> Result<Finder, EngineError> {
         Finder::from_text(&target_text(target))
     }
 
-    /// `from` is all that follows FROM.
+    /// `from` is the text after FROM.
     pub fn from_text(from: &str) -> Result<Finder, EngineError> {
         let mut query = query_of(&format!("SELECT NULL FROM {from}"))?;
         let nothing = select_of(&mut query)?.projection.pop();
         let mut finder = Finder { query, items: Vec::new() };
-        // So that there is a column where a statement has no expressions.
+        // A query needs a column even if the statement has no expressions.
         if let Some(SelectItem::UnnamedExpr(nothing)) = nothing {
             finder.item(nothing);
         }
@@ -55,7 +55,7 @@ impl Finder {
         Ok(&mut select_of(&mut self.query)?.from)
     }
 
-    /// The other tables of the statement, each with a name of its own.
+    /// Adds the other tables of the statement, each under its own name.
     pub fn add_tables(&mut self, target: &ChangeTarget, others: Vec<TableWithJoins>) -> Result<(), EngineError> {
         for table in &others {
             target.check_alone(&table.relation)?;
@@ -96,7 +96,7 @@ fn select_of(query: &mut Query) -> Result<&mut Select, EngineError> {
     }
 }
 
-/// What the statement calls a table or subquery.
+/// The name of a table or subquery in the statement.
 pub fn name_of(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { name, alias: None, .. } => name.0.last().and_then(|part| part.as_ident()).cloned(),
@@ -109,7 +109,7 @@ pub fn name_of(factor: &TableFactor) -> Option<Ident> {
     }
 }
 
-/// The target with its row ids, under the name the statement gives it.
+/// The target with its row ids, under the statement's name for it.
 pub fn target_text(target: &ChangeTarget) -> String {
     format!("{SCHEMA}.{TARGET} AS {}", quoted(&target.alias))
 }

@@ -1,4 +1,4 @@
-//! Clauses of MERGE for rows that have one side only: which table their names are of.
+//! Clauses of MERGE for rows that have one side only: unqualified names refer to that side.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::assign::is_default;
 
-/// Where a clause is for rows of one side alone, a name without a table is of that side.
+/// If a clause is for rows of one side only, qualifies its names with that side.
 pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Option<Ident>)) {
     let side = match clause.clause_kind {
         MergeClauseKind::Matched => return,
@@ -32,12 +32,12 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
     };
 }
 
-/// The word DEFAULT is no name.
+/// The keyword DEFAULT is not a name.
 fn named_in(value: &mut Expr, of_side: &mut SideQualifier<'_>) -> ControlFlow<()> {
     if is_default(value) { ControlFlow::Continue(()) } else { value.visit(of_side) }
 }
 
-/// Puts `side` before names outside of subqueries, which have tables of their own.
+/// Qualifies names with `side`, except for those in subqueries, which have their own tables.
 struct SideQualifier<'a> {
     side: &'a Ident,
     queries: usize,

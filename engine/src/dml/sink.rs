@@ -1,4 +1,4 @@
-//! Where the rows to be changed end: all are gathered, then the table changes at once.
+//! The end of a plan that changes rows: it gathers all rows, then changes the table at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct ChangeSink {
 }
 
 impl ChangeSink {
-    /// `schema` is that of the rows that come.
+    /// `schema` is that of the input.
     pub fn new(operation: Operation, table: Arc<StoreTable>, what: ChangeInput, schema: SchemaRef) -> ChangeSink {
         ChangeSink { operation, table, what, schema }
     }
@@ -94,7 +94,7 @@ impl DataSink for ChangeSink {
                 ChangeInput::Changed => blocking(move || gatherer.with(&batch)).await?,
             };
         }
-        // The rows' last use of the query's memory and spilled files.
+        // Ends the rows' use of the query's memory and spill files.
         drop(rows);
         let table = ChangeSink { schema: Arc::clone(&self.schema), table: Arc::clone(&self.table), ..*self };
         let changed = blocking(move || match table.what {
@@ -105,15 +105,15 @@ impl DataSink for ChangeSink {
     }
 }
 
-/// What a statement is going to do. Dropped unfinished, it leaves nothing behind.
+/// The changes of a statement, gathered. If it is dropped unfinished, it leaves nothing behind.
 struct Gatherer {
     operation: Operation,
     what: ChangeInput,
     table: Arc<StoreTable>,
     target: WriteTarget,
-    /// Positions of rows that go, by segment.
+    /// Positions of deleted rows, by segment.
     gone: BTreeMap<u64, RoaringBitmap>,
-    /// Of new rows, once there is one.
+    /// Writes new rows; `None` until there is one.
     writer: Option<RowWriter>,
     changed: u64,
 }
@@ -129,10 +129,10 @@ impl Gatherer {
 
     fn remove(&mut self, batch: &RecordBatch) -> Result<(), EngineError> {
         let ids = batch.column(0).as_primitive::<UInt64Type>();
-        // Neighbours are mostly of one segment.
+        // Neighbouring rows are mostly in the same segment.
         let mut last: Option<(u64, RoaringBitmap)> = None;
         for id in ids.iter() {
-            // Rows that are inserted have no id.
+            // Inserted rows have no id.
             let Some(id) = id else {
                 self.changed += 1;
                 continue;
@@ -174,7 +174,7 @@ impl Gatherer {
         writer.write(rows)
     }
 
-    /// Old rows go and new ones come in one change.
+    /// Deletes old rows and adds new ones in one change.
     fn apply(mut self) -> Result<u64, EngineError> {
         let scope = self.table.write_scope();
         scope.check_writable()?;
@@ -190,14 +190,14 @@ impl Gatherer {
             Ok(())
         });
         match changed {
-            // By what others committed meanwhile: with that in sight the statement may do something else.
+            // A concurrent commit caused this: on the new state the statement may have another effect.
             Err(EngineError::Store(StoreError::Refused(_))) if is_allowed => Err(StoreError::Conflict { table: self.target.table }.into()),
             changed => changed.map(|()| self.changed),
         }
     }
 }
 
-/// Old rows first, so that a new one may have the key of one that goes.
+/// Deletes old rows first, so that a new row may have the key of a deleted one.
 fn change(
     transaction: &mut Transaction,
     table: u64,

@@ -1,4 +1,4 @@
-//! Finds the statement that changes rows, also in EXPLAIN and PREPARE, and has it planned.
+//! Finds the statement that changes rows, also inside of EXPLAIN and PREPARE, and plans it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
 
 impl StatementContext {
-    /// The statement's logical plan; errors know their place in the text.
+    /// The statement's logical plan; errors have their position in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
         qualify_temporary_names(&self.catalog.temporary(), &mut statement, lowers_names)?;
@@ -27,7 +27,7 @@ impl StatementContext {
     }
 }
 
-/// The plan of a statement that changes rows, None for any other.
+/// The plan of a statement that changes rows, `None` for any other.
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
     let Some(place) = place_of_change(statement) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
@@ -47,7 +47,7 @@ async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Op
 
 enum Change {
     Rows(Box<RowChange>),
-    /// An INSERT as DataFusion plans it.
+    /// An INSERT that DataFusion plans itself.
     Plain(ast::Statement),
 }
 
@@ -111,7 +111,7 @@ fn without_with(statement: ast::Statement) -> Result<(ast::Statement, Option<Wit
     }
 }
 
-/// Puts the change in the place of its query: below EXPLAIN and PREPARE, or at the top.
+/// Puts the change above its query: below EXPLAIN and PREPARE, or at the top.
 fn finished(wanted: &RowChange, plan: LogicalPlan) -> Result<LogicalPlan, EngineError> {
     Ok(match plan {
         LogicalPlan::Explain(explain) => {

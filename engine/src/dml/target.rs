@@ -1,4 +1,4 @@
-//! The table that a statement changes, and the columns it names of it.
+//! The table that a statement changes, and the columns of it that it names.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use common::privilege::Privilege;
 pub struct ChangeTarget {
     /// With row ids.
     pub table: Arc<StoreTable>,
-    /// What the statement calls it.
+    /// The statement's name for the table.
     pub alias: String,
     lowers_names: bool,
 }
 
 impl ChangeTarget {
-    /// The table, in which the statement's user may do what the operation does.
+    /// Opens the table and checks that the statement's user has the privileges for the operation.
     pub async fn open(
         ctx: &StatementContext,
         operation: Operation,
@@ -70,7 +70,7 @@ impl ChangeTarget {
         }
     }
 
-    /// Its own columns.
+    /// The target's own columns, without the row id.
     pub fn schema(&self) -> &SchemaRef {
         self.table.columns()
     }
@@ -83,7 +83,7 @@ impl ChangeTarget {
         self.table.get_column_default(self.schema().field(column).name()).cloned()
     }
 
-    /// The index of the column that `name` is, with the table's name before it or without.
+    /// The index of the column `name`, which may be qualified with the table's name.
     pub fn column(&self, ctx: &StatementContext, name: &ObjectName) -> Result<usize, EngineError> {
         let mut parts = Vec::with_capacity(name.0.len());
         for part in &name.0 {
@@ -111,7 +111,7 @@ impl ChangeTarget {
         })
     }
 
-    /// An error if another table of the statement has the same name: columns could be of either.
+    /// An error if another table of the statement has the same name, because column names would be ambiguous.
     pub fn check_alone(&self, other: &TableFactor) -> Result<(), EngineError> {
         match name_of(other) {
             Some(name) if self.lowered(&name) == self.alias => {
@@ -127,19 +127,19 @@ impl ChangeTarget {
     }
 }
 
-/// Those that look for rows read them, and what one finds can be told from what becomes of it.
+/// The privileges of an operation. Statements that search rows also need SELECT, because their effect reveals what they found.
 fn needed_by(operation: Operation) -> &'static [Privilege] {
     match operation {
         Operation::Delete => &[Privilege::Delete, Privilege::Select],
         Operation::Update => &[Privilege::Update, Privilege::Select],
         Operation::Truncate => &[Privilege::Truncate],
-        // What else depends on their clauses.
+        // The other privileges depend on its clauses.
         Operation::Merge => &[Privilege::Select],
         Operation::Insert => &[Privilege::Insert, Privilege::Select],
     }
 }
 
-/// An identifier as DataFusion understands it.
+/// An identifier as DataFusion reads it.
 fn lowered(ident: Ident, lowers_names: bool) -> String {
     match ident.quote_style {
         None if lowers_names => ident.value.to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! INSERT … ON CONFLICT: the rows to be inserted, joined with the rows that have the same key.
+//! INSERT … ON CONFLICT: the rows to be inserted, joined with the existing rows of the same key.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
 
-/// What the rows to be inserted are called.
+/// The name of the rows to be inserted.
 const EXCLUDED: &str = "excluded";
-/// Their order, and how many with the same key have come so far.
+/// Their order, and how many rows with the same key came before.
 const ORDER: &str = "__quiver_order";
 const NTH: &str = "__quiver_nth";
 
@@ -79,7 +79,7 @@ pub async fn upsert(ctx: &StatementContext, mut insert: Insert, on: OnInsert) ->
     Ok(wanted)
 }
 
-/// `WITH … INSERT` is `INSERT … WITH …`.
+/// `WITH … INSERT` means the same as `INSERT … WITH …`.
 pub fn add_with(insert: &mut Insert, with: With) -> Result<(), EngineError> {
     match &mut insert.source {
         Some(source) if source.with.is_none() => {
@@ -90,8 +90,7 @@ pub fn add_with(insert: &mut Insert, with: With) -> Result<(), EngineError> {
     }
 }
 
-/// A row for each row of the source, with all columns of the table under names no expression uses:
-/// a column's name alone is the target's.
+/// The source rows with all columns of the table, under names that no expression uses: an unqualified column name refers to the target.
 async fn rows_to_insert(ctx: &StatementContext, insert: Insert) -> Result<LogicalPlan, EngineError> {
     let statement = Statement::Statement(Box::new(ast::Statement::Insert(insert)));
     let LogicalPlan::Dml(insert) = ctx.plan_query(statement).await? else {
@@ -124,7 +123,7 @@ fn joined(target: &ChangeTarget, key: &[usize], rows: &LogicalPlan, ordered: boo
     format!("({counted}) AS {EXCLUDED} LEFT JOIN {} ON {same_key}", target_text(target))
 }
 
-/// `first` and a test of each key column, for NULL is no one's double.
+/// `first` and a test of each key column, because a row with a NULL key duplicates no other.
 fn any_of(target: &ChangeTarget, key: &[usize], first: &str, test: &str, with: &str) -> String {
     let tests = key.iter().map(|column| {
         let name = target.schema().field(*column).name();
@@ -143,7 +142,7 @@ fn insertion(target: &ChangeTarget, finder: &mut Finder, condition: Option<&str>
     Ok(Clause { when: MergeCondition::NotMatchedByTarget, condition, action: Action::Write(values) })
 }
 
-/// `excluded.x` under the name it has in the query.
+/// Renames `excluded.x` to its name in the query.
 fn renamed(target: &ChangeTarget, expr: &mut ast::Expr) {
     let _ = visit_expressions_mut(expr, |expr| {
         if let ast::Expr::CompoundIdentifier(parts) = expr
@@ -151,7 +150,7 @@ fn renamed(target: &ChangeTarget, expr: &mut ast::Expr) {
             && target.lowered(table) == EXCLUDED
         {
             let name = target.lowered(column);
-            // Any other is said not to exist under the name it was written with.
+            // Any other name keeps its spelling, for the error that it does not exist.
             if target.schema().index_of(&name).is_ok() {
                 *column = Ident { value: hidden(&name), quote_style: Some('"'), span: column.span };
             }

@@ -1,4 +1,4 @@
-//! What the engine is asked about users.
+//! The engine's functions about users.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ impl Engine {
         self.store().access().has_users()
     }
 
-    /// The user of this name and password. Takes as long for one who is not there, some tens of milliseconds, and
-    /// says the same: call it where blocking holds up nobody.
+    /// The user with this name and password. For an unknown user it takes equally long, some tens of milliseconds, and gives the same
+    /// error. It blocks.
     pub fn login(&self, user: &str, password: &str) -> Result<Identity, EngineError> {
         let access = self.store().access();
         let record = access.principal(user);
@@ -22,25 +22,24 @@ impl Engine {
         identity.ok_or_else(|| EngineError::Unauthenticated { message: "the user name or the password is wrong".into() })
     }
 
-    /// Leaves a row in `system.audit` for a login that was refused: the name that was said, where it came from, and
-    /// why, in words without a password. At most one in 10 seconds for a name and 20 a minute for all: the next row
-    /// says how many were left out.
+    /// Records a refused login in `system.audit`: the claimed name, the peer, and the reason, in words without a password. Each name gets
+    /// at most one row in 10 seconds, and all together 20 a minute: the next row says how many were left out.
     pub fn audit_refused_login(&self, user: &str, peer: &str, reason: &str) {
         self.shared.audit.0.refused_login(user, peer, reason);
     }
 
-    /// The user as of now, for who was let in by something else than a password.
+    /// The current state of the user, for logins without a password.
     pub fn identity(&self, user: &str) -> Option<Identity> {
         self.store().access().principal(user).and_then(|record| Identity::of(record))
     }
 
-    /// What tokens are signed with: random bytes that stay as long as the store.
+    /// The key that signs tokens: random bytes that stay the same for the lifetime of the store.
     pub fn token_key(&self) -> Result<[u8; 32], EngineError> {
         Ok(self.store().token_key(random_key)?)
     }
 
-    /// A session that may do what the user may, and no more. That is looked up at each statement: what is revoked
-    /// cannot be done from then on, and with a new password or without the user nothing can.
+    /// A session with the rights of the user, which are looked up for each statement: a revoked privilege is gone from the next statement
+    /// on, and after a change of password or a drop of the user everything is refused.
     pub fn session_as(&self, identity: &Identity) -> Result<Session, EngineError> {
         let access = SessionAccess::new(self.store(), identity)?;
         Session::new(Arc::clone(&self.shared), Some(Arc::new(access)))

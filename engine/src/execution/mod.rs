@@ -1,7 +1,7 @@
 //! One statement: how it is planned, and how its plan runs.
 //!
-//! - `statement_context` — the statement, what it works with, and what it gives
-//! - `plan` — the steps from its text to its operators; those of statements that change rows are in `dml`
+//! - `statement_context` — the statement, its resources, and its result
+//! - `plan` — the steps from text to operators; `dml` has those of statements that change rows
 //! - `result_schema` — which columns of its result may be NULL
 
 mod plan;

@@ -1,4 +1,4 @@
-//! A statement becomes a plan, step by step. Steps that take long work on what is their own, on threads of their own (`planning/`).
+//! Plans a statement step by step. Slow steps own their data and run on planner threads (`planning/`).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use common::error::EngineError;
 use sql::{self, Parsed};
 
 impl StatementContext {
-    /// The statement, which is of a kind that its user may run.
+    /// The parsed statement. Its user is allowed to run statements of this kind.
     pub(crate) async fn parsed(&self) -> Result<Parsed, EngineError> {
         let parsed = match planning::is_long(&self.sql) {
             false => sql::parse(&self.state, &self.sql)?,
@@ -30,7 +30,7 @@ impl StatementContext {
         Ok(parsed)
     }
 
-    /// The plan of any statement but those that change rows.
+    /// The plan of any statement except for those that change rows.
     pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
             return Box::pin(plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
@@ -43,7 +43,7 @@ impl StatementContext {
         self.catalog.on_planner_thread(planned.boxed()).await
     }
 
-    /// The plan with the types that it has when it runs.
+    /// The plan with the types that it has at run time.
     pub(crate) async fn analyzed(&self, plan: &LogicalPlan) -> Result<LogicalPlan, EngineError> {
         let (state, plan) = (self.state.clone(), plan.clone());
         let is_small = !planning::is_long(&self.sql) && !planning::is_large(&plan);
@@ -52,7 +52,7 @@ impl StatementContext {
         if is_small { analyze.await } else { self.catalog.on_planner_thread(analyze.boxed()).await }
     }
 
-    /// The plan's operators.
+    /// The physical plan.
     pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
         if !planning::is_long(&self.sql) && !planning::is_large(plan) {
             return Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error));

@@ -1,7 +1,7 @@
-//! The schema of a result follows from the statement, and not from where the rows lie: DataFusion answers `min` and
-//! `max` from statistics where it can, as constants, which are never NULL.
+//! The schema of a result depends on the statement, not on how its rows are stored: if it can, DataFusion computes `min` and `max` from
+//! statistics, as constants that are not nullable.
 //!
-//! Source: `datafusion-physical-optimizer/src/aggregate_statistics.rs`, whose `schema_check` is off for that.
+//! Source: `datafusion-physical-optimizer/src/aggregate_statistics.rs`, which skips its `schema_check` for that reason.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
-/// The stream of a plan, of which a column may be NULL where the statement says that it may.
+/// The stream of a plan, whose columns are nullable if the statement says so.
 pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let found = stream.schema();
     let fields = found.fields();
@@ -26,7 +26,7 @@ pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> Sendab
     });
     let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), found.metadata().clone()));
     let labelled = Arc::clone(&schema);
-    // A batch that has more to say of its columns than the stream keeps that.
+    // A batch keeps metadata that the stream's schema does not have.
     let relabelled = move |batch: RecordBatch| batch.clone().with_schema(Arc::clone(&labelled)).unwrap_or(batch);
     let batches = stream.map(move |batch| batch.map(&relabelled));
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))

@@ -1,4 +1,4 @@
-//! One statement while it is planned and started.
+//! The context of one statement while it is planned and started.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,17 +25,17 @@ use common::memory::{QueryPool, StatementMemory};
 use common::report::ReportCollector;
 use semantics::cancel;
 
-/// What it works with; the session gives it to each step.
+/// The state and resources of a statement; the session passes it to each step.
 pub struct StatementContext {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) catalog: Arc<StoreCatalog>,
-    /// Of the session's user.
+    /// The access of the session's user.
     pub(crate) access: Option<Arc<SessionAccess>>,
     pub(crate) state: SessionState,
     pub(crate) function_parameters: Arc<FunctionParameters>,
     pub(crate) sql: String,
     query: Arc<Query>,
-    /// The session's transaction as the statement began.
+    /// The session's transaction when the statement began.
     planned_in: Option<u64>,
     started: Instant,
     collector: Arc<ReportCollector>,
@@ -70,7 +70,7 @@ impl StatementContext {
         state.config_mut().set_extension(Arc::clone(&collector));
         let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         state.config_mut().options_mut().extensions.insert(memory.clone());
-        // Functions are called with these.
+        // These are the options that functions are called with.
         let options = Arc::clone(state.config_options());
         state.execution_props_mut().config_options = Some(options);
         let function_parameters = Arc::<FunctionParameters>::default();
@@ -94,12 +94,12 @@ impl StatementContext {
         })
     }
 
-    /// Whether it may go on.
+    /// Decides whether the statement may go on.
     pub(crate) fn commit_guard(&self) -> &Arc<CommitGuard> {
         &self.query.commit_guard
     }
 
-    /// With the memory that the statement may take.
+    /// With the memory limit of the statement.
     pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
         &self.runtime
     }
@@ -151,7 +151,7 @@ impl StatementContext {
         QueryOutput::done(kind, Box::pin(stream), self.report_sources())
     }
 
-    /// The count of rows of a write that has run.
+    /// The row count of a finished write.
     pub(crate) fn write_output(&self, rows: u64) -> Result<QueryOutput, EngineError> {
         self.rows(StatementKind::Write, count_batch(rows)?)
     }

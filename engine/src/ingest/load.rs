@@ -1,4 +1,4 @@
-//! Rows from outside into a table: one commit, sorted by the table's cluster key.
+//! Loads external rows into a table: in one commit, sorted by the table's cluster key.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,16 +22,16 @@ use files::import::FileScan;
 use files::import::rows::{OnceTable, RowSource};
 use sql::KeyColumn;
 
-/// What to do with a table of the name.
+/// What to do about an existing table of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadMode {
     /// The table must not exist.
     Create,
-    /// Adds to the table, or makes it.
+    /// Adds to the table, or creates it.
     Append,
     /// The table must exist.
     AppendExisting,
-    /// Takes the table's place, if there is one.
+    /// Replaces the table, if there is one.
     Replace,
 }
 
@@ -39,7 +39,7 @@ pub enum LoadMode {
 pub struct LoadOptions {
     pub namespace: String,
     pub table: String,
-    /// Columns a new table is kept in the order of; `name` or `name desc`.
+    /// The cluster key of a new table; `name` or `name desc`.
     pub order_by: Vec<String>,
     pub mode: LoadMode,
 }
@@ -48,13 +48,13 @@ pub struct LoadOptions {
 pub struct ImportSummary {
     pub rows: u64,
     pub rows_skipped: u64,
-    /// Of the table after the import, on disk.
+    /// The size of the table after the import, on disk.
     pub size_bytes: u64,
     pub segments: u64,
     pub elapsed_ms: f64,
 }
 
-/// Files.
+/// Loads files.
 pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
     let started = Instant::now();
     let progress = scan.progress();
@@ -72,7 +72,7 @@ pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: Fil
     })
 }
 
-/// Few rows may go to the table's log, as those of an INSERT do; the number of rows.
+/// Loads batches; a few rows may go to the table's log, as those of an INSERT do. Returns the number of rows.
 pub(crate) async fn load_sent(ctx: &StatementContext, options: LoadOptions, sent: impl RowSource) -> Result<u64, EngineError> {
     let loading = loading(ctx, &options, sent)?;
     let writer = loading.writer(ctx)?;
@@ -80,11 +80,11 @@ pub(crate) async fn load_sent(ctx: &StatementContext, options: LoadOptions, sent
     writer.write_all(stream).await?.commit("INSERT").await
 }
 
-/// Where the rows go, and the source read as the types that are kept there.
+/// The destination of the rows, and the source read in the destination's types.
 struct Loading<S> {
     target: WriteTarget,
     source: S,
-    /// By column of the target: what it is in every row, where the source does not have it.
+    /// By column of the target: the value for every row, if the source lacks the column.
     defaults: Vec<Option<Expr>>,
 }
 
@@ -104,7 +104,7 @@ impl<S: RowSource> Loading<S> {
 
 const SOURCE: &str = "source";
 
-/// The rows of the source with the columns that they lack and that have a default.
+/// The rows of the source, plus the columns that they lack and that have a default.
 fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) -> Result<LogicalPlan> {
     if defaults.iter().all(Option::is_none) {
         return Ok(plan);
@@ -147,7 +147,7 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
             let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
             let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
             let target = WriteTarget { namespace, table, schema, cluster_key, what };
-            // A text without a zone is on the session's clocks.
+            // Timestamps without a zone are in the session's time zone.
             let read = schema_in_zone(&Arc::new(read), ctx.catalog.zone().as_deref());
             Ok(Loading { target, source: source.with_schema(read)?, defaults })
         }
@@ -162,7 +162,7 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
     }
 }
 
-/// A file without NULLs does not say that the next one has none.
+/// A file without NULLs does not promise that the next one has none.
 fn nullable(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Schema::new(fields.collect::<Vec<_>>())

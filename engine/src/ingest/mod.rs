@@ -1,4 +1,4 @@
-//! Rows from outside into tables.
+//! Loads external rows into tables.
 
 pub mod load;
 pub mod sent;

@@ -1,4 +1,4 @@
-//! Batches that a program sends, as the rows of a table.
+//! Loads batches that a program sends into a table.
 
 use std::fmt;
 use std::pin::Pin;
@@ -23,10 +23,10 @@ use files::import::conform::{find_field, plain_schema, settled_type};
 use files::import::rows::RowSource;
 use files::import::target::{BatchMismatch, Mapping, assemble, check_types, map_by_name};
 
-/// The table that takes the rows, and what is done where it is there or is not.
+/// The table that receives the rows, and what to do if it exists or does not.
 #[derive(Debug, Clone)]
 pub struct IngestTarget {
-    /// None: the default one.
+    /// `None`: the default schema.
     pub schema: Option<String>,
     pub table: String,
     pub if_missing: IfMissing,
@@ -35,23 +35,23 @@ pub struct IngestTarget {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfMissing {
-    /// With the columns of the rows, all of them nullable.
+    /// Creates it with the columns of the rows, all of them nullable.
     Create,
     Fail,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
-    /// Columns are found by name; those that the rows lack have their defaults.
+    /// Columns are matched by name; columns that the rows lack get their defaults.
     Append,
-    /// A new table takes its place, in the same commit.
+    /// A new table replaces it in the same commit.
     Replace,
     Fail,
 }
 
 pub type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
 
-/// Adds all rows to the table; their number.
+/// Adds all rows to the table; returns their number.
 pub async fn ingest(ctx: &StatementContext, target: IngestTarget, schema: SchemaRef, batches: Sent) -> Result<u64, EngineError> {
     let rows = SentRows::new(schema, batches);
     if target.schema.is_none() {
@@ -62,7 +62,7 @@ pub async fn ingest(ctx: &StatementContext, target: IngestTarget, schema: Schema
     Box::pin(load_sent(ctx, options, rows)).await
 }
 
-/// Rows are added to tables; what makes or replaces one says itself that the name is taken.
+/// Rows can only be added to tables. Creating or replacing a table checks by itself that the name is free.
 fn check_no_view(ctx: &StatementContext, target: &IngestTarget) -> Result<(), EngineError> {
     if target.if_exists != IfExists::Append {
         return Ok(());
@@ -87,13 +87,13 @@ fn options(target: IngestTarget, exists: impl FnOnce(&str, &str) -> Result<bool,
     Ok(LoadOptions { namespace, table: target.table, order_by: Vec::new(), mode })
 }
 
-/// What messages call the rows.
+/// What messages call these rows.
 const ROWS: &str = "what was sent";
 
 struct SentRows {
-    /// As they come.
+    /// The schema of the incoming batches.
     from: SchemaRef,
-    /// As they are read.
+    /// The schema in which they are read.
     schema: SchemaRef,
     mapping: Mapping,
     batches: Sent,

@@ -1,4 +1,4 @@
-//! The rows of a batch that a program hands over, as a target takes them.
+//! Converts the batches of a program into rows of a target.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> {
     schema.fields().iter().map(|field| field.name().as_str())
 }
 
-/// In the order of the table's key: many rows make a segment, which is taken to be in it.
+/// Sorts by the table's key: many rows make a segment, which must be sorted.
 fn sorted(target: &InsertTarget, rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let key = &target.write.cluster_key;
     if key.is_empty() || rows.num_rows() < 2 {

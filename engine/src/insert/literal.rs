@@ -1,4 +1,4 @@
-//! Literals, and columns made of them, where a type takes them as they are.
+//! Literals, and columns made of them, for types that take them without a conversion.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use arrow::datatypes::{
 
 use semantics::functions::{nearest_f32, nearest_f64, own_values};
 
-/// Digits that every decimal of 128 bits holds.
+/// Every decimal of 128 bits holds this many digits.
 const DIGITS_MAX: usize = 38;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// None for a number of another kind: with an exponent, or too long.
+    /// `None` for a number with an exponent, or a too long one.
     pub fn number(digits: &str, is_negative: bool) -> Option<Literal> {
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let is_plain = |part: &str| part.bytes().all(|digit| digit.is_ascii_digit());
@@ -38,7 +38,7 @@ impl Literal {
             number = -number;
         }
         match digits.contains('.') {
-            // `1.` has a scale of its own in the planner.
+            // The planner gives `1.` a scale of its own.
             true if fraction.is_empty() => None,
             true => Some(Literal::Decimal { unscaled: number, scale: fraction.len() as u8 }),
             false => i64::try_from(number).ok().map(Literal::Integer),
@@ -56,8 +56,7 @@ impl Literal {
     }
 }
 
-/// The values as a column of the declared type; None where one of them has to be converted by more than
-/// its type plainly says, or cannot be.
+/// The values as a column of the declared type; `None` if one of them needs a real conversion, or cannot be converted.
 pub fn column<'a>(declared: &DataType, literals: impl ExactSizeIterator<Item = &'a Literal> + Clone) -> Option<ArrayRef> {
     if literals.clone().all(|literal| *literal == Literal::Null) {
         return Some(new_null_array(declared, literals.len()));
@@ -88,7 +87,7 @@ pub fn column<'a>(declared: &DataType, literals: impl ExactSizeIterator<Item = &
     }
 }
 
-/// None as soon as `value` has none for a literal that is not NULL.
+/// `None` as soon as `value` returns none for a literal that is not NULL.
 fn each<'a, T>(literals: impl Iterator<Item = &'a Literal>, value: impl Fn(&'a Literal) -> Option<T>) -> Option<Vec<Option<T>>> {
     let value = |literal| match literal {
         &Literal::Null => Some(None),
@@ -131,7 +130,7 @@ fn decimals<'a>(literals: impl Iterator<Item = &'a Literal>, precision: u8, scal
             Literal::Decimal { unscaled, scale } => (*unscaled, *scale),
             _ => return None,
         };
-        // Digits that would be rounded away are the cast's to round.
+        // Only the cast may round digits away.
         let up = i256::from_i128(10).checked_pow(u32::from(scale_declared.checked_sub(scale)?))?;
         let value = i256::from_i128(unscaled).checked_mul(up)?;
         let fits = value < most && value > most.checked_neg()?;

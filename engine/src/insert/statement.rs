@@ -1,4 +1,4 @@
-//! `INSERT INTO [schema.]table [(columns)] VALUES (literals), …`, and nothing else, out of tokens.
+//! Recognises `INSERT INTO [schema.]table [(columns)] VALUES (literals), …`, and nothing else, from tokens.
 
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -7,16 +7,16 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 use super::literal::Literal;
 use super::tokens::plain_tokens;
 
-/// More goes another way, where it is planned in less time than it is written.
+/// Longer statements are planned, which then takes less time than the write.
 const SQL_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug, PartialEq)]
 pub struct InsertValues {
     pub schema: Option<String>,
     pub table: String,
-    /// None: all, in their order.
+    /// `None`: all columns, in their order.
     pub columns: Option<Vec<String>>,
-    /// Of each row as many as of every other.
+    /// All rows have the same length.
     pub rows: Vec<Vec<Literal>>,
 }
 
@@ -29,7 +29,7 @@ impl InsertValues {
     }
 }
 
-/// None for any other statement, also for one that is wrong.
+/// `None` for any other statement, and for an incorrect one.
 pub fn insert_values(sql: &str) -> Option<InsertValues> {
     let first_word = sql.trim_start().as_bytes().get(..6)?;
     if !first_word.eq_ignore_ascii_case(b"insert") || sql.len() > SQL_BYTES_MAX {
@@ -74,7 +74,7 @@ impl<I: Iterator<Item = Token>> Tokens<I> {
         self.0.next_if(|token| matches!(token, Token::Word(word) if is_it(word))).map(|_| ())
     }
 
-    /// As it is compared: in lower case if it is not quoted.
+    /// A name as it is compared: in lower case if it is not quoted.
     fn name(&mut self) -> Option<String> {
         match self.0.next()? {
             Token::Word(Word { value, quote_style: None, .. }) => Some(value.to_ascii_lowercase()),
@@ -83,7 +83,7 @@ impl<I: Iterator<Item = Token>> Tokens<I> {
         }
     }
 
-    /// The rest of a list whose parenthesis is open.
+    /// The rest of a list after its opening parenthesis.
     fn list<T>(&mut self, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut list = vec![one(self)?];
         while self.takes(&Token::Comma) {

@@ -1,4 +1,4 @@
-//! A table that rows go to, with what they are held to.
+//! A table that receives rows, with its rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::write::{WriteMode as Written, WriteTarget, nullable};
 use common::error::EngineError;
 use common::types::physical_schema;
 
-/// A session writes to few tables; beyond this it begins anew.
+/// A session writes to few tables; beyond this number the cache is cleared.
 const KEPT_MAX: usize = 64;
 
-/// The tables a session has written to, by namespace and name.
+/// Caches the tables that a session has written to, by namespace and name.
 #[derive(Debug, Default)]
 pub struct InsertTargetCache {
     kept: Mutex<HashMap<(String, String), Arc<InsertTarget>>>,
-    /// Those of the default namespace that batches went to and that store them as they are.
+    /// Tables of the default namespace that received batches and store them unchanged.
     plain: Mutex<HashMap<String, Arc<InsertTarget>>>,
 }
 
@@ -33,24 +33,24 @@ pub struct InsertTargetCache {
 pub struct InsertTarget {
     pub known: TableVersion,
     pub write: WriteTarget,
-    /// As it is declared, but that every column may be NULL: the writer looks at that, and can name the row.
+    /// The declared schema with every column nullable: the writer checks NOT NULL, because it can name the row.
     pub nullable: SchemaRef,
     pub physical: SchemaRef,
     pub rules: Arc<TableRules>,
-    /// What the table says.
+    /// The table's own setting.
     pub durability: Durability,
     has_default: Vec<bool>,
-    /// Whether rows are stored as they are given, without having been looked at.
+    /// Whether rows are stored as they are, without a check.
     is_plain: bool,
 }
 
 impl InsertTargetCache {
-    /// A table that batches can go to as they are. What it is may have changed since.
+    /// A table that stores batches unchanged. It may have changed since.
     pub fn plain(&self, table: &str) -> Option<Arc<InsertTarget>> {
         self.plain.lock().get(table).cloned()
     }
 
-    /// Keeps the table for [`InsertTargetCache::plain`], if it is one.
+    /// Caches the table for [`InsertTargetCache::plain`], if it is plain.
     pub fn keep_plain(&self, target: &Arc<InsertTarget>) {
         if !target.is_plain || target.known.namespace != DEFAULT_NAMESPACE {
             return;
@@ -62,7 +62,7 @@ impl InsertTargetCache {
         plain.insert(target.known.name.clone(), Arc::clone(target));
     }
 
-    /// The table as the last commit has it; None if there is none.
+    /// The table as of the last commit; `None` if there is none.
     pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         if let Some(target) = self.kept.lock().get(&name)
             && engine.store.is_unchanged(&target.known)
@@ -89,7 +89,7 @@ impl InsertTarget {
         let (physical, rules) = (physical_schema(table.schema()), TableRules::of(&engine.rules, table)?);
         let has_rules = !rules.keys.is_empty() || !rules.checks.is_empty() || !record.cluster_key.is_empty();
         let mut fields = table.schema().fields().iter().zip(physical.fields());
-        // Floats have one NaN, and what lies in others may have fields that must not be NULL.
+        // Floats need one NaN, and nested types may have fields that must not be NULL.
         let is_plain = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
         let is_plain = !has_rules && fields.all(|(field, stored)| field.data_type() == stored.data_type() && is_plain(field.data_type()));
         Ok(InsertTarget {
@@ -110,7 +110,7 @@ impl InsertTarget {
         })
     }
 
-    /// Whether the rows of a batch are what a plain table stores.
+    /// Whether a plain table can store the batch unchanged.
     pub fn stores_as_it_is(&self, rows: &RecordBatch) -> bool {
         let (fields, found) = (self.write.schema.fields(), rows.schema_ref().fields());
         fields.len() == found.len()
@@ -124,10 +124,10 @@ impl InsertTarget {
         self.rules.keys.is_empty()
     }
 
-    /// The rows of a statement of a session of the zone; None where the planner has to make them.
+    /// The rows of a statement in a session with this time zone; `None` if the planner has to make them.
     pub fn rows(&self, statement: &InsertValues, zone: Option<&str>) -> Option<RecordBatch> {
         let schema = schema_in_zone(&self.write.schema, zone);
-        // Several rows of a clustered table are written in its order.
+        // Several rows of a clustered table must be sorted.
         if !self.write.cluster_key.is_empty() && statement.rows.len() > 1 {
             return None;
         }
@@ -144,7 +144,7 @@ impl InsertTarget {
         RecordBatch::try_new(Arc::clone(&self.nullable), columns).ok()
     }
 
-    /// For each column of the table its place in the statement's rows.
+    /// For each column of the table, its position in the statement's rows.
     fn places(&self, statement: &InsertValues) -> Option<Vec<Option<usize>>> {
         let (fields, width) = (self.write.schema.fields(), statement.rows.first()?.len());
         let Some(named) = &statement.columns else {

@@ -1,11 +1,11 @@
-//! The tokens of plain statements, found byte by byte: the parser's tokenizer looks at each character of a text by
-//! itself, which takes longer than all else that is done for a row.
+//! A fast tokenizer for plain statements, which works on bytes: the parser's tokenizer looks at each character, which takes longer than
+//! everything else that is done for a row.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
-/// The tokens without what is between them, and words without what they mean; what the parser's tokenizer finds
-/// (`plain_tokens_are_those_of_the_parser`). None where it could find anything else.
+/// The tokens without whitespace, and words without their keyword; otherwise equal to those of the parser's tokenizer
+/// (`plain_tokens_are_those_of_the_parser`). `None` if the two could differ.
 pub fn plain_tokens(sql: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::with_capacity(16);
     let mut rest = sql;
@@ -19,7 +19,7 @@ pub fn plain_tokens(sql: &str) -> Option<Vec<Token>> {
             b')' => (Token::RParen, 1),
             b',' => (Token::Comma, 1),
             b';' => (Token::SemiColon, 1),
-            // What else begins with it is an operator, a comment or a number.
+            // Anything else that begins with it is an operator, a comment or a number.
             b'-' if begins(&rest[1..], |next| next.is_ascii_digit() || next == b' ') => (Token::Minus, 1),
             b'.' if is_after_word(sql, rest) && begins(&rest[1..], |next| next.is_ascii_alphabetic()) => (Token::Period, 1),
             b'\'' => text(rest)?,
@@ -41,17 +41,17 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether what is left follows a word, or a number, without anything between.
+/// Whether the rest directly follows a word or a number.
 fn is_after_word(sql: &str, rest: &str) -> bool {
     sql[..sql.len() - rest.len()].bytes().next_back().is_some_and(is_word)
 }
 
-/// Whether a token ends before this, whichever it is.
+/// Whether any token would end before this.
 fn is_end(text: &str) -> bool {
     text.is_empty() || begins(text, |next| matches!(next, b' ' | b'\t' | b'\n' | b'\r' | b'(' | b')' | b',' | b';'))
 }
 
-/// None for one with a quote or a backslash in it.
+/// `None` if it contains a quote or a backslash.
 fn text(from: &str) -> Option<(Token, usize)> {
     let len = from[1..].find('\'')?;
     let (inner, rest) = (&from[1..1 + len], &from[len + 2..]);
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// As this page has them: without what is between them, and what words mean.
+    /// The parser's tokens in the form of this file: without whitespace and keywords.
     fn parser_tokens(sql: &str) -> Option<Vec<Token>> {
         let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().ok()?;
         let plain = |token| match token {

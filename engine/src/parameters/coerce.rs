@@ -1,4 +1,4 @@
-//! Values for parameters: which they are, and of what type they are where they belong.
+//! Casts the values of parameters to the types that the statement needs.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use common::type_names::column_type_name;
 use files::import::{check_type, valid};
 use semantics::functions::{flat_scalar, nested_scalar, scalar_as};
 
-/// Arrow's type of tensors that each have a shape of their own.
+/// Arrow's type of tensors whose shapes differ from row to row.
 const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
 
-/// The same rows, if all their values are of their types. `first` is the number of the first of them.
+/// The same rows, if all values are valid for their types. `first` is the number of the first row.
 pub fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatch, EngineError> {
     let refused = |message: String| EngineError::Sql { message, position: None, hint: None };
     let columns = parameters.columns().iter().zip(parameters.schema_ref().fields()).enumerate().map(|(index, (column, field))| {
@@ -32,7 +32,7 @@ pub fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatc
     RecordBatch::try_new_with_options(parameters.schema(), columns, &options).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// One row of parameters.
+/// The values of one row of parameters.
 pub fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
     if row >= parameters.num_rows() {
         let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
@@ -50,14 +50,14 @@ pub fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMe
     values.collect()
 }
 
-/// Whether the values are tensors, of which each row has a shape of its own.
+/// Whether the values are tensors with a shape for each row.
 pub fn has_any_shape(field: &Field) -> bool {
     let of = |key: &str| field.metadata().get(key).map(String::as_str);
-    // What may be said beside the name is that the elements lie in another order, which the shape does not tell.
+    // The metadata may say that the elements are in another order, which the shape does not show.
     of(EXTENSION_NAME) == Some(ANY_SHAPE) && matches!(of(EXTENSION_METADATA), None | Some("" | "{}"))
 }
 
-/// A tensor of the shape that stands beside its elements; None if it is not one of so many elements.
+/// A tensor whose shape is stored with its elements; `None` if the number of elements does not match.
 fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
     let ScalarValue::Struct(tensor) = value else { return Ok(None) };
     let data = tensor.column_by_name("data").and_then(|data| data.as_list_opt::<i32>());
@@ -79,8 +79,8 @@ fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
     Ok(Some(ScalarAndMetadata::new(ScalarValue::FixedSizeList(Arc::new(list)), of_tensor(&field))))
 }
 
-/// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
-/// does: `id = $1` is true of no id where `$1` is 2.5. A tensor is one in a query; VALUES would have to agree on it.
+/// The value cast to the needed type, if that keeps its value. Otherwise it behaves as a literal of its own type: `id = $1` is false for
+/// every id if `$1` is 2.5. In a query a tensor stays one; in VALUES all rows would have to agree on it.
 pub fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
     let (value, shape) = given.into_inner();
     let given_type = value.data_type();
@@ -94,12 +94,12 @@ pub fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result
     Ok(ScalarAndMetadata::new(value, shape.filter(|_| is_query)))
 }
 
-/// What says that the values are tensors, if they are.
+/// The metadata that marks tensors, if the values are tensors.
 fn of_tensor(field: &Field) -> Option<FieldMetadata> {
     shape_of(field).is_some().then(|| FieldMetadata::from(field))
 }
 
-/// Tensors of as many elements are of the same type, and yet mean something else.
+/// Tensors with the same number of elements have the same type, but a different meaning.
 pub fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
     if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
         return Ok(());
@@ -124,13 +124,14 @@ pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result
     match scalar_as(&value, &given, field, false) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
-        // One that is too great for the type.
+        // The value is out of the range of the type.
         Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
         Err(_) => Err(wrong_value(field, &value)),
     }
 }
 
-/// Lists of any length, where values of a fixed size are to be no lists: as such they can be text, and one element is no number.
+/// A fixed-size list as a list of any length, if the statement needs another type than a list: such a list can be cast to text, and a
+/// list of one element is not taken for a number.
 pub fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
     match given {
         DataType::FixedSizeList(item, _) if !wanted.is_list() && *wanted != DataType::Null => Some(DataType::List(Arc::clone(item))),
@@ -145,7 +146,7 @@ pub fn wrong_count(parameters: usize, values: usize) -> EngineError {
 
 pub fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
     let (name, wanted) = (field.name(), column_type_name(field));
-    // A decimal as people write it.
+    // A decimal in plain notation.
     let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();
     let value = text.as_ref().unwrap_or(value);
     let message = format!("the value of {name} is {value}, which is no {wanted}");

@@ -1,5 +1,5 @@
-//! The values of parameters: `coerce` brings them into the types that belong where they stand, `function_parameters` gives them to table
-//! functions, which are called while a statement is planned. `numbers` finds the parameters of a text.
+//! The values of parameters: `coerce` casts them to the types that their positions need, `function_parameters` passes them to table
+//! functions, which are called during planning. `numbers` finds the parameters of a text.
 
 mod coerce;
 mod function_parameters;

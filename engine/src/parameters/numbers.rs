@@ -1,11 +1,11 @@
-//! The parameters of a text, wherever they stand in it: DataFusion plans no WITH that nothing reads.
+//! Finds all parameters in the text of a statement, because DataFusion does not plan a WITH that nothing reads.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, Visit, Visitor};
 
-/// Of `$1` 1.
+/// 1 for `$1`.
 pub fn parameter_number(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse().ok()
 }
@@ -13,7 +13,7 @@ pub fn parameter_number(name: &str) -> Option<usize> {
 /// The numbers of all parameters in a part of a statement.
 pub fn parameter_numbers(part: &impl Visit) -> BTreeSet<usize> {
     let mut numbers = Numbers::default();
-    // It never breaks off.
+    // The visitor never breaks off.
     let _ = part.visit(&mut numbers);
     numbers.0
 }

@@ -1,4 +1,4 @@
-//! What takes long to plan. To go to another thread and back costs some microseconds, so what is small stays where it is.
+//! Decides which statements are slow to plan. Moving to another thread costs some microseconds, so small ones stay on their thread.
 
 use std::ops::ControlFlow;
 
@@ -8,18 +8,18 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, SelectItem, Visit, Visitor};
 use pmem_store::{DEFAULT_NAMESPACE, Snapshot};
 
-/// Of a statement. It takes some milliseconds.
+/// A longer text takes some milliseconds to plan.
 const LONG_BYTES: usize = 2 << 10;
-/// That the operators of a plan hand on, together: some milliseconds too.
+/// The total number of columns of a plan's operators, which also takes some milliseconds.
 const MANY_COLUMNS: usize = 2_000;
-/// Parts of its expressions, together: the same.
+/// The total number of nodes in its expressions, which also takes some milliseconds.
 const MANY_PARTS: usize = 500;
 
 pub fn is_long(sql: &str) -> bool {
     sql.len() > LONG_BYTES
 }
 
-/// Whether the operators of a plan are of very many columns, or its expressions of very many parts, which a view may have brought along.
+/// Whether the operators of a plan have very many columns, or its expressions very many nodes, perhaps from a view.
 pub fn is_large(plan: &LogicalPlan) -> bool {
     let (mut columns, mut parts) = (0, 0);
     let walked = plan.apply_with_subqueries(|node| {
@@ -37,7 +37,7 @@ pub fn is_large(plan: &LogicalPlan) -> bool {
     walked.is_err() || columns > MANY_COLUMNS || parts > MANY_PARTS
 }
 
-/// Whether a statement says `*`, and names a stored table in which that stands for very many columns.
+/// Whether a statement has a `*` and names a very wide stored table.
 pub fn stands_for_many(statement: &Statement, snapshot: &Snapshot) -> bool {
     match statement {
         Statement::Statement(statement) => {
@@ -54,7 +54,7 @@ fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {
     let mut parts = name.0.iter().rev().filter_map(ObjectNamePart::as_ident).map(|part| part.value.as_str());
     let Some(table) = parts.next() else { return false };
     let namespace = parts.next().unwrap_or(DEFAULT_NAMESPACE);
-    // As most are written, whichever letters they have.
+    // Tries the name as written and in lower case, which covers most names.
     let found = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())]
         .into_iter()
         .find_map(|(namespace, table)| snapshot.table(namespace, table).ok().flatten());
@@ -77,7 +77,7 @@ impl Visitor for WildcardFinder {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        // Those of a SELECT come after it.
+        // The FROM of a SELECT is visited after its `*`.
         if self.has_some {
             self.tables.push(name.clone());
         }

@@ -1,11 +1,11 @@
 //! Runs slow planning on separate threads, so that queries, connections and /health are not blocked.
 //!
-//! - [`permits`] — how many plan so at once, and whose turn it is
-//! - [`large`] — which statements and plans take long
+//! - [`permits`] — how many plan at once, and whose turn it is
+//! - [`large`] — which statements and plans are slow to plan
 //!
-//! A planner does not give way: one step of it may take seconds where a statement has thousands of columns. So who waits for it waits
-//! on another thread than it works on, and goes away when the statement is stopped, is late, or its client has gone. What was planned
-//! goes on to its next rule then, keeps its place until there, and is dropped.
+//! A planner does not yield: one step of it may take seconds for a statement with thousands of columns. So the caller waits on another
+//! thread than the planner, and stops waiting when the statement is stopped, times out, or its client is gone. The planner then runs
+//! until its next rule, keeps its permit until there, and its plan is dropped.
 
 mod large;
 mod permits;
@@ -24,10 +24,10 @@ use permits::PlanningPermits;
 
 pub use large::{is_large, is_long, stands_for_many};
 
-/// Boxed, so that whoever asks whether the future of a statement is Send need not look into this one.
+/// Boxed, so that the compiler need not look into this future to see whether a statement's future is Send.
 pub type Work<T> = BoxFuture<'static, Result<T, EngineError>>;
 
-/// Of an engine.
+/// The planner threads of an engine.
 #[derive(Debug)]
 pub struct Planning {
     places: Arc<PlanningPermits>,
@@ -39,12 +39,12 @@ impl Planning {
         Planning { places: PlanningPermits::new(threads) }
     }
 
-    /// What `work` gives, which works on a thread of its own once it is this user's turn. Dropped, it drops the work where that waits; the
-    /// rules of a planner end with the statement.
+    /// Runs `work` on a thread of its own once it is this user's turn, and returns its result. Dropping the future drops `work` at its
+    /// next await; the rules of a planner check for cancellation.
     ///
     /// **Invariant:** `work` does not call this again: it would wait for the permit that it holds itself.
     pub async fn on_planner_thread<T: Send + 'static>(&self, principal: &Principal, work: Work<T>) -> Result<T, EngineError> {
-        // Without a runtime there is nobody else to hold up.
+        // Without a runtime there are no other tasks to delay.
         let Ok(runtime) = Handle::try_current() else { return work.await };
         let place = self.places.take(principal).await;
         let (mut give, given) = oneshot::channel();

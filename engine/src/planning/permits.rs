@@ -15,11 +15,11 @@ const PERMITS_MIN: usize = 2;
 pub struct PlanningPermits {
     count: usize,
     all: Arc<Semaphore>,
-    /// What each user may have, of those who have some or wait.
+    /// The permits of each user who holds some or waits.
     users: Mutex<HashMap<Principal, Weak<Semaphore>>>,
 }
 
-/// Given back when it is dropped.
+/// Released when it is dropped.
 #[derive(Debug)]
 pub struct PlanningPermit {
     _of_all: Option<OwnedSemaphorePermit>,
@@ -35,7 +35,7 @@ impl PlanningPermits {
     /// Waits for the user's own permit first, so that a user never has more waiters in the common queue than permits.
     pub async fn take(&self, principal: &Principal) -> PlanningPermit {
         let own = self.of_user(principal);
-        // They are never closed, so that there is always a permit in the end.
+        // The semaphores are never closed, so this always gets a permit.
         let of_user = own.acquire_owned().await.ok();
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok();
         PlanningPermit { _of_all: of_all, _of_user: of_user }

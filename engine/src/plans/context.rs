@@ -1,4 +1,4 @@
-//! What a plan made elsewhere is read with: functions, settings, and the tables that its reader may see.
+//! The context in which a foreign plan is read: functions, settings, and the tables that its reader may see.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,16 +25,16 @@ use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
 
-/// Names mean what they mean to a statement of SQL that runs now in the same session.
+/// Names resolve as in an SQL statement that runs now in the same session.
 pub struct PlanContext {
     state: SessionState,
     catalog: Arc<StoreCatalog>,
     binding: Binding,
-    /// Names in the binding's segments that were asked for.
+    /// Names in the binding's segments that the plan has looked up.
     bound: Mutex<BTreeSet<String>>,
 }
 
-/// A table or view that is there.
+/// An existing table or view.
 struct PlanRelation {
     schema: Arc<dyn SchemaProvider>,
     namespace: String,
@@ -61,13 +61,13 @@ impl PlanContext {
         &self.state
     }
 
-    /// The table or view that a plan names by one to three parts, at the version and with the segments that the plan is bound to.
-    /// The letters of a name may be of any case where only one table is meant. None where there is none that the user may see.
+    /// The table or view that a plan names by one to three parts, at the version and with the segments that the plan is bound to. The
+    /// case of a name does not matter if only one table matches. `None` if the user may see no such table.
     ///
     /// # Errors
     ///
-    /// The name may mean several tables; the version is not kept, or is older than the table; a segment is not in the table; the
-    /// user may know of a view and not read it; a view cannot be used any more.
+    /// The name may mean several tables; the version is not kept, or is older than the table; a segment is not in the table; the user may
+    /// see a view but not read it; a view is broken.
     pub async fn table(&self, names: &[String]) -> Result<Option<(TableReference, Arc<dyn TableProvider>)>, EngineError> {
         let Some((found, clause)) = self.find(names)? else { return Ok(None) };
         let provider = match &clause {
@@ -87,13 +87,13 @@ impl PlanContext {
         Ok(Some((TableReference::partial(found.namespace, found.table), provider)))
     }
 
-    /// A table that was found here as if it had these columns alone, in its own order, where it has so many that planning with all of
-    /// them takes longer than reading some.
+    /// Restricts a table that was found here to these columns, in its own order, if it has so many that planning with all of them takes
+    /// longer than reading some.
     pub fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &BTreeSet<usize>) -> Arc<dyn TableProvider> {
         catalog::prune_table(table, columns)
     }
 
-    /// A query as an analysed and optimised logical plan, in which tables have all their columns.
+    /// A query as an analysed and optimised logical plan, with all columns of its tables.
     pub async fn optimised(&self, sql: &str) -> Result<LogicalPlan, EngineError> {
         let parsed = sql::parse(&self.state, sql)?;
         self.catalog.check(|authorization| check_statement_kind(authorization, &parsed))?;
@@ -113,7 +113,7 @@ impl PlanContext {
         self.catalog.on_planner_thread(made.boxed()).await
     }
 
-    /// Whether everything that the binding names was asked for: a name that is not would leave a table whole that is to be read in part.
+    /// Checks that the plan has looked up every name in the binding: otherwise a table would be read whole that should be read in part.
     pub(crate) fn check_bound(&self) -> Result<(), EngineError> {
         let bound = self.bound.lock();
         match self.binding.segments.keys().find(|name| !bound.contains(*name)) {
@@ -126,8 +126,7 @@ impl PlanContext {
         }
     }
 
-    /// What a name means, and the clause about its version, if there is one: what stands in a name says more than what stands
-    /// beside the plan.
+    /// Resolves a name, and its version clause if it has one: a version in the name takes precedence over that of the binding.
     fn find(&self, names: &[String]) -> Result<Option<(PlanRelation, Option<String>)>, EngineError> {
         let (catalog, schema, table) = match names {
             [table] => (None, None, table),
@@ -153,7 +152,7 @@ impl PlanContext {
     fn named(&self, schema: &str, table: &str) -> Result<Option<PlanRelation>, EngineError> {
         let store = CatalogHandle(Arc::clone(&self.catalog));
         let mut namespaces = store.schema_names();
-        // It is on no list of schemas.
+        // It is not in the list of schemas.
         namespaces.push(INFORMATION_SCHEMA.to_string());
         namespaces.retain(|name| name.eq_ignore_ascii_case(schema));
         let mut found = Vec::new();
@@ -195,7 +194,7 @@ impl PlanContext {
             (Some(_), None) => {
                 Err(EngineError::unsupported(format!("a choice of segments of \"{name}\", which is not a stored table,"), None))
             }
-            // Its text is planned by itself, and would read tables whole that are to be read in part.
+            // Its text is planned separately, and would read tables whole that should be read in part.
             (None, None) if provider.table_type() == TableType::View && !found.is_system() => {
                 let hint = Some("name the tables of the view in the plan instead");
                 Err(EngineError::unsupported(format!("the view \"{name}\" in a plan for some segments"), hint))
@@ -211,7 +210,7 @@ impl fmt::Debug for PlanContext {
     }
 }
 
-/// Keeps those of which it is so, where there are any.
+/// Keeps only those for which `is_so` is true, if there are any.
 fn prefer(found: &mut Vec<PlanRelation>, is_so: impl Fn(&PlanRelation) -> bool) {
     if found.iter().any(&is_so) {
         found.retain(is_so);

@@ -1,7 +1,7 @@
-//! Plans that were made elsewhere, and plans of ours for elsewhere: what they are read with, and what they are about.
+//! Plans made by other systems, and our plans for other systems: the context in which they are read, and their binding.
 //!
-//! The engine knows no format of plans. Whoever does makes a logical plan out of one, with a [`PlanContext`], and hands it to
-//! `Session::execute_plan_of`; from there on it is a statement as any other.
+//! The engine knows no plan format. The caller makes a logical plan with a [`PlanContext`] and passes it to `Session::execute_plan_of`;
+//! from there on it is a statement like any other.
 
 mod binding;
 mod context;

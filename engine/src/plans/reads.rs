@@ -1,4 +1,4 @@
-//! Which plans are taken from elsewhere.
+//! Which foreign plans are accepted.
 
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -6,8 +6,8 @@ use datafusion::logical_expr::LogicalPlan;
 
 use common::error::EngineError;
 
-/// Only those that read: what changes something is checked, counted and tried again as SQL alone. To read is a kind of statement
-/// that every user may run, as `access/statement_kinds.rs` has it of queries; what is read is asked for where it is read.
+/// Only plans that read: changes are checked, counted and retried in SQL only. Every user may run a query, as `access/statement_kinds.rs`
+/// says, and each table checks its privileges when it is read.
 ///
 /// **Invariant:** a node that is not named here is refused.
 pub fn check_reads(plan: &LogicalPlan) -> Result<(), EngineError> {

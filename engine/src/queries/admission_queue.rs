@@ -1,9 +1,9 @@
 //! Admission control: a statement needs a permit to run. Users take turns, and the statements of one user run in order. One user
-//! leaves a place to the others, unless there is one place alone; only the process itself may have all.
+//! leaves a permit to the others, unless there is only one; only the process itself may hold all of them.
 //!
-//! A place belongs to a statement from its first rows to its end, with one exception: a result that nobody asks for more rows works on
-//! nothing, so that after a while its place goes to one that waits, and it asks for another when it is read on. Whoever holds a result
-//! open while running another statement would otherwise wait for itself.
+//! A statement holds its permit from its first rows to its end, with one exception: a result that its client does not read does no work,
+//! so after a while its permit goes to a waiting statement, and it asks for another when it is read on. Otherwise a client with an open
+//! result that runs another statement would wait for itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::query::Query;
 
 /// A result that is not read for this long releases its permit to a waiting statement.
 const UNREAD_MAX: Duration = Duration::from_secs(1);
-/// How often somebody looks for such while statements wait.
+/// How often unread results are looked for while statements wait.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How many statements run at once.
+/// The limits of admission.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AdmissionLimits {
-    /// None: as many as come.
+    /// `None`: unlimited.
     pub queries_max: Option<usize>,
-    /// How long one waits for its turn; None: as long as it takes.
+    /// How long a statement may wait for admission; `None`: unlimited.
     pub queue_timeout_ms: Option<u64>,
 }
 
@@ -36,11 +36,11 @@ pub struct AdmissionQueue {
     state: Mutex<QueueState>,
 }
 
-/// **Invariant:** while a place is free only users wait who have all that one user may have.
+/// **Invariant:** while a permit is free, the only users who wait are those who hold as many as one user may have.
 #[derive(Debug, Default)]
 struct QueueState {
     admitted: HashMap<u64, Arc<Query>>,
-    /// Users that have statements waiting; the first one's turn is next. None of them is empty.
+    /// Users with waiting statements; the first user is next. No list is empty.
     users: VecDeque<(Principal, VecDeque<Arc<Query>>)>,
 }
 
@@ -75,7 +75,7 @@ impl AdmissionQueue {
         Poll::Pending
     }
 
-    /// The statement has ended, or is not to go on. Also of one that takes no place: it may have had one before that was known.
+    /// The statement has ended or was stopped. Also for a statement that needs no permit: it may have got one before that was known.
     pub fn leave(&self, query: &Arc<Query>) {
         if self.limits.queries_max.is_none() {
             return;
@@ -89,7 +89,7 @@ impl AdmissionQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// The statement has no more rows to make, and only its answer was not read yet.
+    /// The statement produces no more rows, but its answer was not read yet.
     pub fn release_permit(&self, query: &Arc<Query>) {
         if self.limits.queries_max.is_none() {
             return;
@@ -102,7 +102,7 @@ impl AdmissionQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Those that have waited for too long, and how long they may.
+    /// The statements that have waited for too long, and the limit.
     pub fn overdue(&self, now: Instant) -> Vec<(Arc<Query>, u64)> {
         let Some(limit_ms) = self.limits.queue_timeout_ms else { return Vec::new() };
         let state = self.state.lock();
@@ -113,7 +113,7 @@ impl AdmissionQueue {
         waiting.filter(is_overdue).map(|query| (Arc::clone(query), limit_ms)).collect()
     }
 
-    /// Takes places from results that nobody reads, if somebody waits; when to look again.
+    /// Releases the permits of unread results if statements wait; returns when to look again.
     pub fn release_unread_permits(&self, now: Instant) -> Option<Instant> {
         let (wakers, again) = {
             let mut state = self.state.lock();
@@ -131,7 +131,7 @@ impl AdmissionQueue {
         again
     }
 
-    /// Whether it could go on at once in its place. Who needs none holds none.
+    /// Whether the statement holds a permit. An exempt statement holds none.
     pub fn has_permit(&self, query: &Query) -> bool {
         match self.limits.queries_max {
             Some(_) if !query.is_exempt() => self.state.lock().admitted.contains_key(&query.id),
@@ -139,14 +139,14 @@ impl AdmissionQueue {
         }
     }
 
-    /// The numbers of those that wait, in the order in which their turns would come.
+    /// The ids of the waiting statements, in the order of their turns.
     pub fn order(&self) -> Vec<u64> {
         let state = self.state.lock();
         let rounds = state.users.iter().map(|(_, waiting)| waiting.len()).max().unwrap_or(0);
         (0..rounds).flat_map(|round| state.users.iter().filter_map(move |(_, waiting)| waiting.get(round)).map(|query| query.id)).collect()
     }
 
-    /// Gives free places to those whose turn it is; they are woken outside of the lock.
+    /// Gives free permits to the next statements; the caller wakes them outside of the lock.
     fn give(&self, state: &mut QueueState) -> Vec<Waker> {
         let mut wakers = Vec::new();
         let Some(max) = self.limits.queries_max else { return wakers };
@@ -162,7 +162,7 @@ impl QueueState {
     fn admit(&mut self, query: &Arc<Query>) {
         if let Some(since) = query.queue_entry.waiting_since.lock().take() {
             query.queue_entry.waited_ms.fetch_add(since.elapsed().as_millis() as u64, Ordering::Relaxed);
-            // Until it is polled nobody reads it.
+            // Nobody reads it until it is polled.
             *query.queue_entry.unread_since.lock() = Some(Instant::now());
         }
         query.queue_entry.was_admitted.store(true, Ordering::Relaxed);
@@ -171,7 +171,7 @@ impl QueueState {
 
     fn wait(&mut self, query: &Arc<Query>) {
         *query.queue_entry.waiting_since.lock() = Some(Instant::now());
-        // One that was running already goes on before those that have not begun: it holds memory.
+        // A statement that was already running comes before those that have not begun, because it holds memory.
         let goes_on = query.queue_entry.was_admitted.load(Ordering::Relaxed);
         match self.users.iter_mut().find(|(user, _)| *user == query.principal) {
             Some((_, waiting)) if goes_on => waiting.push_front(Arc::clone(query)),
@@ -180,13 +180,13 @@ impl QueueState {
         }
     }
 
-    /// Whether there is a place that this user may have.
+    /// Whether there is a free permit that this user may have.
     fn has_room(&self, user: &Principal, max: usize) -> bool {
         let share = if user.is_process() { max } else { max.saturating_sub(1).max(1) };
         self.admitted.len() < max && self.admitted.values().filter(|query| query.principal == *user).count() < share
     }
 
-    /// The one whose turn it is, if there is a place for it; its user's next turn is after all others'.
+    /// Takes the next statement out of the queue, if there is a permit for it; its user then goes to the end of the queue.
     fn next(&mut self, max: usize) -> Option<Arc<Query>> {
         let index = self.users.iter().position(|(user, _)| self.has_room(user, max))?;
         let (user, mut waiting) = self.users.remove(index)?;

@@ -12,11 +12,11 @@ use common::error::EngineError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Killed,
-    /// Of `quiver.statement_timeout_ms`.
+    /// By `quiver.statement_timeout_ms`.
     TimedOut {
         limit_ms: u64,
     },
-    /// It waited for its turn for too long.
+    /// It waited for admission for too long.
     QueueTimeout {
         limit_ms: u64,
     },
@@ -32,12 +32,12 @@ impl StopReason {
     }
 }
 
-/// What became of an attempt to end a statement.
+/// The outcome of an attempt to stop a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
     Now,
     Before,
-    /// Its commit has begun, or is done.
+    /// Its commit has begun or is done.
     TooLate,
 }
 
@@ -48,9 +48,9 @@ pub struct CommitGuard(Mutex<GuardState>);
 struct GuardState {
     stop: Option<StopReason>,
     has_begun_commit: bool,
-    /// Of a stop that came while it was sealed, in case the commit comes to nothing.
+    /// A stop that came during the commit, in case the commit is abandoned.
     late: Option<StopReason>,
-    /// Of whoever waits for the statement; there is one at a time.
+    /// The waker of the statement's only waiter.
     waker: Option<Waker>,
 }
 
@@ -74,7 +74,7 @@ impl CommitGuard {
         StopOutcome::Now
     }
 
-    /// From here on nothing ends the statement; an error if something has.
+    /// From here on nothing can stop the statement; an error if it was stopped before.
     pub fn begin_commit(&self) -> Result<(), EngineError> {
         let mut state = self.0.lock();
         match state.stop {
@@ -86,7 +86,7 @@ impl CommitGuard {
         }
     }
 
-    /// The commit came to nothing, and the statement may be tried again.
+    /// The commit failed, and the statement may be retried.
     pub fn abandon_commit(&self) {
         let mut state = self.0.lock();
         state.has_begun_commit = false;
@@ -113,7 +113,7 @@ impl CommitGuard {
         Poll::Pending
     }
 
-    /// What `work` gives, or why it was stopped and dropped.
+    /// The result of `work`, or an error if the statement is stopped, which drops `work`.
     pub async fn until_stopped<T>(&self, work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
         let mut work = pin!(work);
         poll_fn(|context| match self.poll_stop(context) {

@@ -1,4 +1,4 @@
-//! `KILL n`, or `KILL QUERY n`: ends the statement of that number in `system.queries`.
+//! `KILL n`, or `KILL QUERY n`: stops the statement with that number in `system.queries`.
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, KillType};
@@ -8,7 +8,7 @@ use super::principal::Principal;
 use super::registry::Queries;
 use common::error::EngineError;
 
-/// The number that a KILL names; None for other statements.
+/// The number in a KILL; `None` for other statements.
 pub fn killed_by(statement: &Statement) -> Result<Option<u64>, EngineError> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     match statement.as_ref() {
@@ -25,7 +25,7 @@ pub fn is_kill(statement: &Statement) -> bool {
 }
 
 impl Queries {
-    /// Ends a statement for `who`, who may end those of others only as an administrator.
+    /// Stops a statement on behalf of `who`. Only administrators may stop statements of others.
     pub fn kill(&self, id: u64, who: &Principal, is_admin: bool) -> Result<(), EngineError> {
         let unknown = || EngineError::NoSuchQuery { id };
         let query = self.find(id).ok_or_else(unknown)?;

@@ -1,4 +1,4 @@
-//! What sort of thing a statement does.
+//! The kinds of statements.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
@@ -7,7 +7,7 @@ pub enum StatementKind {
     Write,
     Ddl,
     Set,
-    /// BEGIN, COMMIT, ROLLBACK and what concerns savepoints.
+    /// BEGIN, COMMIT, ROLLBACK and the statements about savepoints.
     Transaction,
 }
 

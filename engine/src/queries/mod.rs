@@ -1,15 +1,15 @@
-//! The statements of an engine's sessions while they run: seen in `system.queries`, ended by KILL or by a limit of time,
-//! and waiting for their turn where only so many may run at once.
+//! The running statements of an engine's sessions: shown in `system.queries`, stopped by KILL or by a timeout, and queued if only so many
+//! may run at once.
 //!
-//! - [`registry`] — the statements there are, and how each comes and goes; [`query`] one of them
-//! - [`kind`] — what sort of thing one does; [`record`] what is kept of it beyond its end
-//! - [`commit_guard`] — whether a statement may go on, and from where on nothing ends it any more
-//! - [`admission_queue`] — the places there are to run, and who has them; [`admitted_stream`] the stream that asks for one
-//! - [`timeouts`] — the thread that looks at limits of time; [`kill`] the statement KILL
-//! - [`principal`] — who runs a statement; [`text`] what is shown of its words; [`totals`] those that have ended
+//! - [`registry`] — the running statements, and how each begins and ends; [`query`] is one of them
+//! - [`kind`] — the kinds of statements; [`record`] what is kept of one after its end
+//! - [`commit_guard`] — whether a statement may go on, and from when on nothing can stop it
+//! - [`admission_queue`] — the permits to run, and who has them; [`admitted_stream`] the stream that asks for one
+//! - [`timeouts`] — the thread that enforces timeouts; [`kill`] the statement KILL
+//! - [`principal`] — who runs a statement; [`text`] the shown part of its text; [`totals`] the outcomes of statements
 //!
-//! **Invariant:** a statement is stopped or committed, never both: `CommitGuard::seal` comes before every commit that a statement makes by
-//! itself, and a statement that was stopped first does not get through (`a_write_that_was_stopped_leaves_nothing`).
+//! **Invariant:** a statement is stopped or committed, never both: `CommitGuard::begin_commit` comes before every commit of a statement,
+//! and a statement that was stopped first does not get through (`a_write_that_was_stopped_leaves_nothing`).
 
 mod admission_queue;
 mod admitted_stream;

@@ -1,9 +1,9 @@
-//! Whose a statement is.
+//! The principal of a statement.
 
 use std::sync::Arc;
 
-/// Who runs statements. The process itself goes by the name of the user of the machine, and is nobody who can log in,
-/// whatever users of that name there are.
+/// Who runs a statement. The process itself is shown with the name of the operating system's user. It is distinct from every user who can
+/// log in, even one with that name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principal {
     name: Arc<str>,
@@ -19,7 +19,7 @@ impl Principal {
         Principal { name: name.into(), is_process: true }
     }
 
-    /// To be shown.
+    /// For display.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }

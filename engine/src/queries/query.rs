@@ -17,69 +17,69 @@ use super::text::Text;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
 
-/// The stream of a result: also taken away by who ends the statement, because a reader that does not read frees nothing.
+/// The stream of a result. Stopping a statement also drops it, because a reader that does not read frees nothing.
 #[derive(Default)]
 pub struct ResultStream(pub Mutex<Option<SendableRecordBatchStream>>);
 
 pub struct Query {
-    /// From 1, within the process.
+    /// From 1, unique within the process.
     pub id: u64,
     pub session: u64,
     pub principal: Principal,
     pub text: Text,
     pub started: Instant,
     pub started_at_ms: u64,
-    /// From `started`; None without a limit.
+    /// From `started`; `None` without a limit.
     pub timeout: Option<Duration>,
     pub commit_guard: Arc<CommitGuard>,
-    /// What log lines about it are marked with.
+    /// The span of its log lines.
     pub span: tracing::Span,
     kind: AtomicU8,
     measured: Mutex<Option<QueryMetrics>>,
     rows: AtomicU64,
     bytes: AtomicU64,
-    /// Once there is a result that somebody outside may read.
+    /// Set once there is a result for an outside reader.
     result_stream: Mutex<Option<Arc<ResultStream>>>,
     /// It has asked for rows at least once.
     has_begun: AtomicBool,
-    /// System tables alone: it takes no place.
+    /// It reads only system tables and needs no permit.
     is_exempt: AtomicBool,
     pub(super) queue_entry: QueueEntry,
 }
 
-/// Where its numbers come from.
+/// The sources of its numbers.
 struct QueryMetrics {
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
-    /// What runs, for its metrics. Who only looks keeps nothing of it alive.
+    /// The running plan, for its metrics. A weak reference, so that an observer keeps nothing alive.
     plan: Option<Weak<dyn ExecutionPlan>>,
 }
 
-/// What the queue keeps of a statement.
+/// The state of a statement in the admission queue.
 #[derive(Debug, Default)]
 pub(super) struct QueueEntry {
     pub waiting_since: Mutex<Option<Instant>>,
     pub waker: Mutex<Option<std::task::Waker>>,
-    /// Since when nobody has asked it for the next rows; None while somebody waits for them.
+    /// Since when nobody has asked for its next rows; `None` while somebody waits for them.
     pub unread_since: Mutex<Option<Instant>>,
     pub was_admitted: AtomicBool,
-    /// It has ended, and gets no place any more: a task of it may still be asking for one.
+    /// It has ended and gets no more permits: one of its tasks may still be asking for one.
     pub has_left: AtomicBool,
-    /// All that it waited.
+    /// The total time that it waited.
     pub waited_ms: AtomicU64,
 }
 
-/// What it is doing.
+/// What the statement is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementState {
     Planning,
     Queued,
     Running,
-    /// There is a result, and nobody asks for its rows.
+    /// It has a result, and nobody asks for its rows.
     Unread,
-    /// It was ended by somebody, and has not let go of everything yet.
+    /// It was stopped, and has not released everything yet.
     Ending,
-    /// What it changes is being committed or is there; only its answer was not taken yet.
+    /// Its changes are being committed or are visible; only its answer was not fetched yet.
     Finishing,
 }
 
@@ -98,7 +98,7 @@ impl StatementState {
 
 impl Query {
     pub fn new(id: u64, session: u64, principal: Principal, sql: &str, timeout: Option<Duration>) -> Query {
-        // Of the highest level, so that it is there whichever lines are wanted.
+        // At the highest level, so that the span exists whatever the log filter is.
         let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &**principal.name());
         Query {
             id,
@@ -121,7 +121,7 @@ impl Query {
         }
     }
 
-    /// Of what is only looked at and does not run.
+    /// For a statement that is only described and does not run.
     pub fn unregistered() -> Arc<Query> {
         Arc::new(Query::new(0, 0, Principal::process(""), "", None))
     }
@@ -130,7 +130,7 @@ impl Query {
         *self.measured.lock() = Some(QueryMetrics { collector: Arc::clone(collector), pool: Arc::clone(pool), plan: None });
     }
 
-    /// Its plan is made, and runs from here on.
+    /// Its plan starts to run.
     pub fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(measured) = self.measured.lock().as_mut() {
             measured.plan = Some(Arc::downgrade(plan));
@@ -141,32 +141,32 @@ impl Query {
         self.timeout.and_then(|timeout| self.started.checked_add(timeout))
     }
 
-    /// Its result can be read from here on, by whoever has it.
+    /// From here on its result can be read.
     pub fn hold(&self, kind: StatementKind, result_stream: &Arc<ResultStream>) {
         self.set_kind(kind);
         *self.queue_entry.unread_since.lock() = Some(Instant::now());
         *self.result_stream.lock() = Some(Arc::clone(result_stream));
-        // Who has ended it just before this found nothing to free.
+        // A stop just before this found no stream to free.
         if self.commit_guard.stopped().is_some() {
             self.free();
         }
     }
 
-    /// Whether a reader outside of the statement decides when it goes on.
+    /// Whether an outside reader decides when it goes on.
     pub fn has_result(&self) -> bool {
         self.result_stream.lock().is_some()
     }
 
-    /// Whether its reader has not asked for rows for so long. What writes reads its own rows, whoever waits for its answer.
+    /// Whether its reader has not asked for rows for this long. A write reads its own rows, whoever waits for its answer.
     pub fn is_unread(&self, so_long: Duration, now: Instant) -> bool {
         let is_query = self.has_result() && self.kind() == Some(StatementKind::Query);
         is_query && self.queue_entry.unread_since.lock().is_some_and(|since| now.saturating_duration_since(since) >= so_long)
     }
 
-    /// Whether it had a result, which somebody reads or not.
+    /// Drops the stream of its result, and returns whether there was one.
     pub fn free(&self) -> bool {
         let Some(result_stream) = self.result_stream.lock().take() else { return false };
-        // Outside of the lock: streams end their tasks when they are dropped.
+        // Outside of the lock, because dropping a stream ends its tasks.
         let stream = result_stream.0.lock().take();
         drop(stream);
         true
@@ -227,7 +227,7 @@ impl Query {
         self.counted(|collector| &collector.rows_scanned)
     }
 
-    /// None before it has begun to read a table.
+    /// `None` before it has begun to read a table.
     pub fn rows_total(&self) -> Option<u64> {
         Some(self.counted(|collector| &collector.rows_total)).filter(|rows| *rows > 0)
     }
@@ -236,7 +236,7 @@ impl Query {
         self.measured.lock().as_ref().map_or(0, |measured| counter(&measured.collector).load(Ordering::Relaxed))
     }
 
-    /// As of now, for who does not read it.
+    /// The current report, for observers.
     pub fn report(&self) -> QueryReport {
         let (_, peak_memory_bytes) = self.memory_bytes();
         let mut report = QueryReport {
@@ -254,7 +254,7 @@ impl Query {
         report
     }
 
-    /// Now, and at most.
+    /// Current and peak.
     pub fn memory_bytes(&self) -> (u64, u64) {
         let measured = self.measured.lock();
         measured.as_ref().map_or((0, 0), |measured| (measured.pool.reserved() as u64, measured.pool.peak_bytes() as u64))
@@ -264,7 +264,7 @@ impl Query {
         self.kind.store(kind as u8, Ordering::Relaxed);
     }
 
-    /// None while it is not known.
+    /// `None` while it is not known.
     pub fn kind(&self) -> Option<StatementKind> {
         KINDS.into_iter().find(|kind| *kind as u8 == self.kind.load(Ordering::Relaxed))
     }
@@ -280,7 +280,7 @@ impl fmt::Debug for Query {
     }
 }
 
-/// Of all operators of a plan.
+/// The sum over all operators of a plan.
 pub fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let own = plan.metrics().and_then(|metrics| metrics.spilled_bytes()).unwrap_or(0) as u64;
     own + plan.children().into_iter().map(spilled_bytes).sum::<u64>()

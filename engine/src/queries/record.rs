@@ -1,4 +1,4 @@
-//! What is kept of a statement beyond its end.
+//! What is kept of a statement after its end.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::query::Query;
 use super::totals::Outcome;
 use common::error::EngineError;
 
-/// The record of one statement, which the audit keeps of those of users. It is told what the statement itself does not know of its end.
+/// The audit's record of a user's statement. It receives what the statement itself does not know about its end.
 pub trait StatementRecord: fmt::Debug + Send + Sync {
     /// How many rows a write has changed.
     fn changed(&mut self, rows: u64);

@@ -1,4 +1,4 @@
-//! The statements that run, by their number.
+//! The registry of running statements, by id.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use common::error::EngineError;
 
 type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
 
-/// What all sessions of an engine run.
+/// The statements of all sessions of an engine.
 pub struct Queries {
     last_id: AtomicU64,
     last_session: AtomicU64,
@@ -33,14 +33,14 @@ pub struct Queries {
     observer: OnceLock<Observer>,
 }
 
-/// How many statements there are.
+/// How many statements are in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatementCounts {
-    /// They wait for their turn.
+    /// They wait for admission.
     pub queued: u64,
-    /// They work, or keep a place to go on in.
+    /// They run, or hold a permit to go on.
     pub running: u64,
-    /// They have a result that nobody reads, and no place.
+    /// They have a result that nobody reads, and no permit.
     pub unread: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct StatementCounts {
 pub struct StatementInfo {
     pub query: Arc<Query>,
     pub state: StatementState,
-    /// From 1; None where it does not wait.
+    /// From 1; `None` if it does not wait.
     pub queue_position: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Queries {
         self.limits
     }
 
-    /// Is told of every statement that ends; the first one stays.
+    /// Registers a callback for statements that end; only the first one counts.
     pub fn observe(&self, observer: Observer) {
         let _ = self.observer.set(observer);
     }
@@ -79,7 +79,7 @@ impl Queries {
         self.last_session.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A statement begins.
+    /// Registers a statement that begins.
     pub fn register_statement(
         self: &Arc<Queries>,
         session: u64,
@@ -97,13 +97,13 @@ impl Queries {
         StatementEntry { queries: Arc::clone(self), query, is_over: false, record }
     }
 
-    /// A statement that is looked at before it is run: on no list.
+    /// A statement that is described before it runs; it is not registered.
     pub fn unregistered(&self, session: u64, principal: &Principal, sql: &str) -> Arc<Query> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Query::new(id, session, principal.clone(), sql, None))
     }
 
-    /// One that was refused when it was looked at has ended as one that was run.
+    /// Records a statement whose description failed, as if it had run.
     pub fn record_failed_describe(self: &Arc<Queries>, query: Arc<Query>, record: Option<Box<dyn StatementRecord>>, error: &EngineError) {
         StatementEntry { queries: Arc::clone(self), query, is_over: false, record }.failed(error);
     }
@@ -116,7 +116,7 @@ impl Queries {
         running.into_iter().map(shown).collect()
     }
 
-    /// How many there are of each kind.
+    /// How many statements are in each state.
     pub fn counts(&self) -> StatementCounts {
         let all: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
         let mut counts = StatementCounts::default();
@@ -134,12 +134,12 @@ impl Queries {
         self.running.lock().get(&id).cloned()
     }
 
-    /// The one that a session began last, of those that have not ended.
+    /// The most recent running statement of a session.
     pub fn last_of(&self, session: u64) -> Option<Arc<Query>> {
         self.running.lock().values().rev().find(|query| query.session == session).cloned()
     }
 
-    /// Ready once the statement has a place to run in.
+    /// Ready once the statement is admitted.
     pub fn poll_admission(self: &Arc<Queries>, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
         let polled = self.queue.poll_admission(query, context);
         if polled.is_pending() {
@@ -148,12 +148,12 @@ impl Queries {
         polled
     }
 
-    /// Of a result that has no more rows.
+    /// For a result that has no more rows.
     pub fn release_permit(&self, query: &Arc<Query>) {
         self.queue.release_permit(query);
     }
 
-    /// Ends those whose time is over; when there is something to do next.
+    /// Stops statements that have timed out; returns when to look again.
     pub(super) fn look(self: &Arc<Queries>, now: Instant) -> Option<Instant> {
         let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
         let mut next: Option<Instant> = None;
@@ -177,14 +177,14 @@ impl Queries {
         next
     }
 
-    /// Ends a statement, whose place is free at once.
+    /// Stops a statement and releases its permit at once.
     pub(super) fn stop(&self, query: &Arc<Query>, why: StopReason) -> StopOutcome {
         let stopped = query.commit_guard.stop(why);
         if stopped == StopOutcome::Now {
             let had_result = query.free();
             self.queue.leave(query);
             if had_result {
-                // Nothing is left of it but a reader who will be told.
+                // Only its reader is left, who will get the error.
                 self.running.lock().remove(&query.id);
             }
         }
@@ -228,13 +228,13 @@ impl fmt::Debug for Queries {
     }
 }
 
-/// A statement on the list, until this is dropped or told how it ended.
+/// A registered statement, until this is dropped or closed.
 #[derive(Debug)]
 pub struct StatementEntry {
     queries: Arc<Queries>,
     query: Arc<Query>,
     is_over: bool,
-    /// Of a user's session.
+    /// Only for a user's session.
     record: Option<Box<dyn StatementRecord>>,
 }
 
@@ -243,7 +243,7 @@ impl StatementEntry {
         &self.query
     }
 
-    /// The end of what gives no output.
+    /// Ends a statement that has no output.
     pub fn close<T>(mut self, kind: StatementKind, rows: u64, done: Result<T, EngineError>) -> Result<T, EngineError> {
         self.query.set_kind(kind);
         match &done {
@@ -277,7 +277,7 @@ impl StatementEntry {
         self.end(Outcome::of(error));
     }
 
-    /// An error of a statement with a password may have that in it.
+    /// An error of a statement with a password may quote it.
     fn redacted_message(&self, error: &EngineError) -> String {
         let shown = self.query.text.shown();
         if hides_something(&shown) { shown } else { error.to_string() }
@@ -296,7 +296,7 @@ impl StatementEntry {
 impl Drop for StatementEntry {
     fn drop(&mut self) {
         let outcome = match self.query.commit_guard.stopped() {
-            // Ended while nobody read it.
+            // It was stopped while nobody read it.
             Some(stop) => Outcome::of(&stop.error()),
             None if self.query.commit_guard.has_begun_commit() => Outcome::Done,
             None => Outcome::Cancelled,

@@ -1,12 +1,12 @@
-//! What is shown of a statement's text: its beginning, and no passwords.
+//! The shown part of a statement's text: its beginning, without passwords.
 
 use std::fmt;
 
 use sql::redact::{HIDDEN, redact_statement};
 
-/// More of a text is not kept.
+/// Only this much of a text is kept.
 const KEPT_BYTES_MAX: usize = 10_000;
-/// Of a longer text the beginning says which statement it is.
+/// This much of a longer text is enough to recognise the statement.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
 /// Passwords are redacted only when the text is shown. Most texts are never shown, and finding that there is no password
@@ -22,9 +22,9 @@ impl Text {
         Text { beginning: beginning.to_string(), is_cut: beginning.len() < sql.len() }
     }
 
-    /// Cut, and without passwords.
+    /// Truncated, and without passwords.
     pub fn shown(&self) -> String {
-        // Few are long, and the number of bytes says which are not.
+        // Few texts are long, and the number of bytes rules most of them out.
         let end = match self.beginning.len() {
             ..=SHOWN_CHARS_MAX => None,
             _ => self.beginning.char_indices().nth(SHOWN_CHARS_MAX),
@@ -32,17 +32,17 @@ impl Text {
         self.redacted_until(end.map_or(self.beginning.len(), |(end, _)| end))
     }
 
-    /// As much of it as is kept, as it was said: for places in it, and to be shown to nobody.
+    /// The kept part, unredacted: only for positions in it, never to be shown.
     pub fn beginning(&self) -> &str {
         &self.beginning
     }
 
-    /// As much of it as is kept, without passwords.
+    /// The kept part, without passwords.
     pub fn kept(&self) -> String {
         self.redacted_until(self.beginning.len())
     }
 
-    /// What is cut says so.
+    /// A truncated text says so at its end.
     fn redacted_until(&self, end: usize) -> String {
         let mut shown = redact_statement(&self.beginning[..end]).into_owned();
         if self.is_cut || end < self.beginning.len() {
@@ -58,14 +58,14 @@ impl fmt::Display for Text {
     }
 }
 
-/// No log has a password because something around it is printed.
+/// Printing a struct around it must not put a password into the log.
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Of a text as it is shown.
+/// Whether the shown text contains a redaction.
 pub fn hides_something(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(Text::of(&whole).kept(), whole);
         let longer = Text::of(&format!("{whole};")).kept();
         assert_eq!(longer, format!("{whole}…"));
-        // No character is cut in two.
+        // A character is never split.
         let kept = Text::of(&format!("x{}", "ü".repeat(KEPT_BYTES_MAX))).kept();
         assert_eq!(kept, format!("x{}…", "ü".repeat(KEPT_BYTES_MAX / 2 - 1)));
     }

@@ -54,12 +54,12 @@ impl TimeoutThread {
             let Some(queries) = queries.upgrade() else { return };
             let next = queries.look(Instant::now());
             let mut state = self.state.lock();
-            // Somebody may have set an earlier one meanwhile.
+            // An earlier time may have been set meanwhile.
             state.next = [state.next, next].into_iter().flatten().min();
         }
     }
 
-    /// Until it is time to look; false when there is nothing more to look at.
+    /// Waits until it is time to look; returns false when there is nothing more to do.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         loop {

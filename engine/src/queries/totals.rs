@@ -1,4 +1,4 @@
-//! What is told of a statement that has ended: to those who count, and to the log if it was slow.
+//! Reports a statement that has ended: to observers, and to the log if it was slow.
 
 use super::kind::StatementKind;
 use super::text::Text;
@@ -12,9 +12,9 @@ pub enum Outcome {
     Failed(ErrorKind),
     /// By KILL.
     Killed,
-    /// By a limit of time: its own, or that of waiting for its turn.
+    /// By a time limit: its own, or that of the admission queue.
     TimedOut,
-    /// Nobody wanted the rest of it.
+    /// The client did not want the rest of it.
     Cancelled,
 }
 
@@ -44,9 +44,9 @@ pub struct StatementEnd<'a> {
     pub query_id: u64,
     pub session_id: u64,
     pub user: &'a str,
-    /// Printed, it is what `system.queries` shows.
+    /// Displayed as in `system.queries`.
     pub text: &'a Text,
-    /// None where it was not known before it ended.
+    /// `None` if the statement ended before its kind was known.
     pub kind: Option<StatementKind>,
     pub outcome: Outcome,
     pub elapsed_ms: f64,

@@ -1,12 +1,11 @@
-//! Scans on the probe side of a join wait for what the join's build side tells them.
+//! Scans on the probe side of a join wait for the filter from its build side.
 //!
-//! Operators that read ahead on tasks of their own start scans before the join above them has its
-//! keys, and a scan started too early reads what it could have skipped.
+//! Operators that read ahead in tasks of their own start their scans before the join above has its keys, and a scan that starts too early
+//! reads rows that it could have skipped.
 //!
-//! Waiting cannot lock up: a plan is a tree. A scan waits for the build side of a join above it, and
-//! that side shares nothing with the scan; the scans in it wait for joins higher up only. This holds
-//! for joins whose build side is one for all partitions, so only their filters are awaited: with one
-//! build side a partition, polling one partition alone would wait for the others.
+//! Waiting cannot deadlock, because a plan is a tree: a scan waits for the build side of a join above it, which shares nothing with the
+//! scan, and the scans in that side only wait for joins further up. This holds for joins with one build side for all partitions, so only
+//! their filters are awaited: with one build side per partition, polling a single partition would wait for the others.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
         let mut known = HashSet::new();
         let mut recursive = false;
         plan.apply(|node| {
-            // Each round of a recursive query runs its joins anew, with filters the scans do not know.
+            // Each round of a recursive query runs its joins anew, with filters that the scans do not know.
             recursive |= node.is::<RecursiveQueryExec>();
             if let Some(join) = node.downcast_ref::<HashJoinExec>()
                 && *join.partition_mode() == PartitionMode::CollectLeft

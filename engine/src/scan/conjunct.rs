@@ -19,11 +19,11 @@ use semantics::cancel::{AdaptiveSlice, is_out_of_memory, may_be_expensive};
 #[derive(Debug)]
 pub struct Conjunct {
     test: Test,
-    /// Of one that may be dear: it is tested slice by slice, so that a scan can stop between two.
+    /// Only for a possibly expensive condition: it is tested in slices, so that a scan can stop between two.
     pace: Option<Arc<AdaptiveSlice>>,
     /// Positions, in the filter's columns, of the columns it reads.
     columns: Vec<usize>,
-    /// A guess at what it costs a row, to put the cheap ones first.
+    /// The estimated cost per row; cheap conditions come first.
     pub cost: usize,
 }
 
@@ -34,17 +34,17 @@ enum Test {
     Integers(IntegerSet),
 }
 
-/// A dear condition between two slices.
+/// An expensive condition between two slices.
 #[derive(Debug)]
 pub struct PartialEvaluation {
-    /// The rows it has to look at, with its columns.
+    /// The rows to test, with the condition's columns.
     rows: RecordBatch,
-    /// Of the rows looked at, which pass.
+    /// Which of the tested rows passed.
     passed: BooleanBufferBuilder,
 }
 
 impl Conjunct {
-    /// `expr` over the physical schema; `filter_columns` are the columns its batches will have.
+    /// `expr` is over the physical schema; `filter_columns` are the columns of its batches.
     pub fn new(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, filter_columns: &[usize], integer_sets: bool) -> Result<Conjunct> {
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
@@ -65,7 +65,7 @@ impl Conjunct {
         self.pace.is_some()
     }
 
-    /// Takes over what the same condition has learned before.
+    /// Copies what an earlier version of the same condition has learned.
     pub fn learn_from(&mut self, others: &[Conjunct]) {
         let (Some(pace), Test::Expr(expr)) = (&mut self.pace, &self.test) else { return };
         for other in others {
@@ -77,12 +77,12 @@ impl Conjunct {
         }
     }
 
-    /// What is left of `selection` when this holds as well; `batch` has the filter's columns. If it
-    /// is dear, one slice of the rows is tested and noted in `part`: None until all are.
+    /// Narrows `selection` to the rows that also satisfy this condition; `batch` has the filter's columns. An expensive condition tests
+    /// one slice of the rows and keeps its state in `part`: `None` until all are tested.
     pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<PartialEvaluation>) -> Result<Option<Selection>> {
         let expr = match &self.test {
             Test::Expr(expr) => expr,
-            // Cheaper on all rows in place than gathering those that are left.
+            // Testing all rows in place is cheaper than gathering the remaining ones.
             Test::Integers(set) => {
                 let read = batch.project(&self.columns)?;
                 return Ok(Some(selection.clone().and(&set.contains(read.column(0)))));
@@ -110,7 +110,7 @@ impl Conjunct {
         }))
     }
 
-    /// All rows in place while many are left, and only those that are left otherwise.
+    /// All rows in place while many remain, otherwise only the remaining ones.
     fn rows_to_test(&self, batch: &RecordBatch, selection: &Selection) -> Result<RecordBatch> {
         let read = batch.project(&self.columns)?;
         match selection {
@@ -159,7 +159,7 @@ fn boolean(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanA
 
 fn cost(expr: &Arc<dyn PhysicalExpr>) -> usize {
     let mut cost = 0;
-    // The walk itself cannot fail.
+    // Only the closure could fail.
     let _ = expr.apply(|node| {
         cost += if node.is::<Column>() || node.is::<Literal>() {
             1

@@ -1,7 +1,6 @@
-//! The conjunction a scan evaluates, in terms of a segment's physical columns.
+//! The conjunction that a scan evaluates, over a segment's physical columns.
 //!
-//! Dynamic filters (from joins and TopK) change while the query runs; the filter is rewritten when
-//! one of them has.
+//! Dynamic filters (of joins and TopK) change while the query runs; when one does, the filter is rewritten.
 
 use std::sync::Arc;
 
@@ -23,12 +22,12 @@ use super::selection::Selection;
 use common::engine_settings::EngineSettings;
 use semantics::optimizer::exact_filter;
 
-/// The filter as of now.
+/// The current filter.
 #[derive(Debug)]
 pub struct CurrentFilter {
     /// Cheapest first.
     conjuncts: Vec<Conjunct>,
-    /// Physical columns the conjuncts read, ascending.
+    /// Physical columns that the conjuncts read, ascending.
     pub columns: Vec<usize>,
     pub pruner: Option<ZonePruner>,
     /// No row passes.
@@ -63,7 +62,7 @@ impl ScanFilter {
         &self.current
     }
 
-    /// Takes up what a dynamic filter has learned; whether it had.
+    /// Rewrites the filter if a dynamic filter has changed; returns whether one had.
     pub fn refresh(&mut self) -> Result<bool> {
         let changed = self.tracking.as_mut().and_then(|tracking| tracking.watcher()).is_some_and(|watcher| watcher.changed());
         if changed {
@@ -88,7 +87,7 @@ impl CurrentFilter {
         let filter = without_float_hints(filter, declared);
         let filter = snapshot_physical_expr(filter)?;
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
-        // Simplifying moves casts from the narrow column to the literal it is compared with.
+        // Simplification moves casts from the narrow column to the literal on the other side.
         let filter = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(filter)?, physical)?)?;
         let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
         let parts: Vec<&Arc<dyn PhysicalExpr>> = split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
@@ -102,7 +101,7 @@ impl CurrentFilter {
         Ok(CurrentFilter { conjuncts, columns, pruner, never })
     }
 
-    /// Tests on, to the end of the zone or of one slice of a dear condition; whether all is tested.
+    /// Continues to the end of the zone, or of one slice of an expensive condition; returns whether the zone is done.
     pub fn advance(&self, zone: &mut ZoneTest) -> Result<bool> {
         while !zone.selection.is_none()
             && let Some(conjunct) = self.conjuncts.get(zone.conjunct)
@@ -119,28 +118,27 @@ impl CurrentFilter {
     }
 }
 
-/// A zone on which the conditions are being tested, one after the other. It is theirs alone: a filter
-/// that has changed must not go on with it.
+/// A zone on which the conditions are being tested in turn. It belongs to one version of the filter: a changed filter must not continue
+/// with it.
 #[derive(Debug)]
 pub struct ZoneTest {
     /// The filter's columns.
     rows: RecordBatch,
     pub selection: Selection,
-    /// The conjunct that is next, and what is known of it.
+    /// The next conjunct, and its state.
     conjunct: usize,
     part: Option<PartialEvaluation>,
 }
 
 impl ZoneTest {
-    /// `selection` is what is left already: rows that are not deleted.
+    /// `selection` has the rows to test: those that are not deleted.
     pub fn new(rows: RecordBatch, selection: Selection) -> ZoneTest {
         ZoneTest { rows, selection, conjunct: 0, part: None }
     }
 }
 
-/// A join tells its scan which keys it has by their bits, and so takes -0.0 for another key than
-/// 0.0, which the join itself does not (sqllogictests/slt/prune_floats.slt joins on both). The filter is a hint:
-/// for floats it is left out.
+/// The filter from a join compares keys by their bits, so -0.0 differs from 0.0, but not in the join itself
+/// (sqllogictests/slt/prune_floats.slt joins on both). The filter is only a hint, so it is dropped for floats.
 fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
     let kept =
         split_conjunction(filter).into_iter().filter(|expr| !(expr.is::<DynamicFilterPhysicalExpr>() && compares_floats(expr, declared)));
@@ -148,10 +146,10 @@ fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> 
     if kept.is_empty() { lit(true) } else { conjunction(kept) }
 }
 
-/// Whether a float is anywhere in the filter, as a column or as what a column is cast to.
+/// Whether a float occurs in the filter, as a column or as the type of a cast.
 fn compares_floats(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> bool {
     let mut found = false;
-    // The walk itself cannot fail.
+    // Only the closure could fail.
     let _ = filter.apply(|node| {
         found |= node.data_type(declared).is_ok_and(|data_type| has_float(&data_type));
         Ok(TreeNodeRecursion::Continue)

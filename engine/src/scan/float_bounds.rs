@@ -1,5 +1,5 @@
-//! Decimals that a filter compares as floats have bounds too: those of the decimals as floats, since no greater decimal is a
-//! lesser float. To the pruning of zones, which knows columns and casts alone, they are columns of their own.
+//! Zone bounds for decimals that a filter compares as floats: the bounds of the decimals, cast to floats, because the cast is monotonic.
+//! Zone pruning understands only columns and casts, so these become extra columns.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use semantics::functions::{cast_nearest, is_nearest_floats};
 
-/// A decimal column of the table as floats.
+/// A decimal column of the table, seen as floats.
 #[derive(Debug)]
 pub struct FloatColumn {
     pub name: String,
-    /// Of the decimals, in the physical schema.
+    /// The position of the decimal column in the physical schema.
     pub source: usize,
     pub data_type: DataType,
 }
 
 impl FloatColumn {
-    /// `bound` is one of the decimals'. Zero is found by either sign, as it is in the bounds of floats.
+    /// `bound` is a bound of the decimals. A lower bound of zero becomes -0.0, so that both zeros are found, as in the bounds of floats.
     pub fn bound(&self, bound: &ArrayRef, is_least: bool) -> Result<ArrayRef, ArrowError> {
         let floats = cast_nearest(bound, &self.data_type, &CastOptions::default())?;
         Ok(match (&self.data_type, is_least) {
@@ -37,7 +37,7 @@ impl FloatColumn {
     }
 }
 
-/// The filter with such columns in it, what they are, and the schema with them behind its own.
+/// The filter with such columns, the columns, and the schema with them at its end.
 pub fn with_float_columns(
     filter: &Arc<dyn PhysicalExpr>,
     physical: &SchemaRef,
@@ -45,7 +45,7 @@ pub fn with_float_columns(
     let mut found: Vec<FloatColumn> = Vec::new();
     let filter = Arc::clone(filter).transform_down(|node| {
         let Some((source, data_type)) = decimals_as_floats(&node, physical) else { return Ok(Transformed::no(node)) };
-        // No column that somebody declared has such a name.
+        // No declared column can have such a name.
         let name = format!("\0{source} {data_type}");
         let at = found.iter().position(|column| column.name == name).unwrap_or_else(|| {
             found.push(FloatColumn { name: name.clone(), source, data_type });
@@ -65,7 +65,7 @@ fn decimals_as_floats(node: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Opt
     let call = node.downcast_ref::<ScalarFunctionExpr>().filter(|call| is_nearest_floats(call.fun()))?;
     let [operand] = call.args() else { return None };
     let scale = operand.data_type(physical).ok().and_then(|data_type| scale_of(&data_type))?;
-    // What is stored in fewer bytes is widened first.
+    // A narrow physical column is widened first.
     let column = operand.downcast_ref::<CastExpr>().map_or(operand, |cast| cast.expr()).downcast_ref::<Column>()?;
     let stored = scale_of(physical.fields().get(column.index())?.data_type())?;
     (stored == scale && call.return_type().is_floating()).then(|| (column.index(), call.return_type().clone()))

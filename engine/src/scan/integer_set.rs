@@ -1,7 +1,6 @@
 //! `column IN (integers)` as a bitmap over the range of the integers.
 //!
-//! Joins tell their scans which keys they have as such lists; a bit test is a fraction of a hash
-//! look-up (docs/performance.md, "integer set").
+//! Joins pass their keys to scans as such lists; a bit test costs a fraction of a hash lookup (docs/performance.md, "integer set").
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, InListExpr, Literal};
 use datafusion::scalar::ScalarValue;
 
-/// 2 MiB of bits at the most: more would not stay in a core's cache.
+/// At most 2 MiB of bits: a larger bitmap would not stay in a core's cache.
 const RANGE_MAX: u64 = 1 << 24;
 
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct IntegerSet {
 }
 
 impl IntegerSet {
-    /// None where the condition is another, or the range too wide.
+    /// `None` for any other condition, or if the range is too wide.
     pub fn of(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Option<IntegerSet> {
         let list = expr.downcast_ref::<InListExpr>().filter(|list| !list.negated())?;
         let column = list.expr().downcast_ref::<Column>()?;
@@ -51,7 +50,7 @@ impl IntegerSet {
         Some(IntegerSet { min, words })
     }
 
-    /// For each row whether its value is in the set; false for NULL.
+    /// For each row, whether its value is in the set; false for NULL.
     pub fn contains(&self, array: &ArrayRef) -> BooleanArray {
         match array.data_type() {
             DataType::Int8 => self.test(array.as_primitive::<Int8Type>()),
@@ -88,7 +87,7 @@ fn is_small_integer(data_type: &DataType) -> bool {
     matches!(data_type, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | Date32)
 }
 
-/// The value of an integer literal; None inside for NULL, which no row equals.
+/// The value of an integer literal; the inner `None` is NULL, which equals no row.
 fn integer(value: &ScalarValue) -> Option<Option<i64>> {
     Some(match value {
         ScalarValue::Int8(value) => value.map(i64::from),

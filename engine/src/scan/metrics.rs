@@ -1,4 +1,4 @@
-//! What a scan counts, twice: for EXPLAIN ANALYZE and for the query's report.
+//! The metrics of a scan, counted twice: for EXPLAIN ANALYZE and for the query's report.
 
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ impl ScanMetrics {
         }
     }
 
-    /// At the start of a stream: the rows and zones it is responsible for.
+    /// Called at the start of a stream with the rows and zones that it is responsible for.
     pub fn expect(&self, rows: usize, zones: usize) {
         self.zones_total.add(zones);
         ReportCollector::add(&self.report.rows_total, rows);
         ReportCollector::add(&self.report.zones_total, zones);
     }
 
-    /// Before rows of it are read.
+    /// Called before rows of the segment are read.
     pub fn reads(&self, segment: Option<&Arc<Segment>>) {
         self.report.reads(segment.into_iter());
     }

@@ -1,5 +1,4 @@
-//! Reading a table where it lies: pruning by zone statistics, filters on the mapped buffers,
-//! late materialisation.
+//! Reads a table in place: pruning by zone statistics, filters on the mapped buffers, late materialisation.
 
 pub mod await_join_filters;
 mod conjunct;

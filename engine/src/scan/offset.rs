@@ -1,4 +1,4 @@
-//! The rows that a scan leaves out at its beginning, without reading them.
+//! The rows that a scan skips at its beginning, without reading them.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::partition::ScanUnit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offset {
-    /// Rows left out, counted as the table has them: without those that are deleted.
+    /// The number of skipped rows, not counting deleted ones.
     pub rows: usize,
-    /// Of the zones that are read: so many come first that are left out, fewer than a zone has.
+    /// How many rows to skip in the first zone that is read; fewer than a zone has.
     pub of_first_zone: usize,
 }
 
-/// The units without the zones of the first `rows` rows.
+/// The units without the zones that are skipped completely.
 pub fn skip(parts: &[Arc<ScanPart>], units: &[ScanUnit], rows: usize) -> (Vec<ScanUnit>, Offset) {
     let mut left = rows;
     let mut units = units.iter().copied();
@@ -31,7 +31,7 @@ pub fn skip(parts: &[Arc<ScanPart>], units: &[ScanUnit], rows: usize) -> (Vec<Sc
             left -= alive(unit.start, unit.end);
             continue;
         }
-        // Ends within the unit, which has more rows than are left.
+        // This ends within the unit, which has more live rows than are left to skip.
         while alive(unit.start, unit.end.min(unit.start + ZONE_ROWS)) <= left {
             left -= alive(unit.start, unit.end.min(unit.start + ZONE_ROWS));
             unit.start += ZONE_ROWS;

@@ -1,4 +1,4 @@
-//! The order rows come in, where the table promises one.
+//! The order of rows, if the table guarantees one.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use pmem_store::segment::Extreme;
 
 use super::part::ScanPart;
 
-/// Puts the parts of a clustered table one after the other where their keys say that they do not
-/// overlap: what a compaction writes has the last ids, wherever its rows belong.
+/// Sorts the parts of a clustered table by key if their key ranges do not overlap: the segments of a compaction have the last ids,
+/// wherever their rows belong.
 pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<ScanPart>]) {
     let Some(first) = table.record().cluster_key.first() else { return };
     if !table.segments().iter().all(|segment| segment.record().sorted) {
@@ -35,8 +35,7 @@ pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<ScanPart>]) {
     parts.clone_from_slice(&ordered);
 }
 
-/// The cluster key as an order of the declared schema's columns, if all parts keep it and
-/// follow one another in it.
+/// The cluster key as an ordering of the declared schema's columns, if every part is sorted by it and the parts follow one another in it.
 pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<ScanPart>]) -> Vec<PhysicalSortExpr> {
     let key = &table.record().cluster_key;
     if key.is_empty() || !table.segments().iter().all(|segment| segment.record().sorted) {
@@ -64,16 +63,16 @@ pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<ScanPart>]) -> Vec<Phy
     }
 }
 
-/// How the rows of a part lie to those of the one before it, by one column.
+/// How the rows of a part are related to those of the previous one, by one column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Adjacency {
     Unknown,
-    /// Its least value may be the greatest one before: of further columns nothing is known.
+    /// Its first value may equal the last one of the previous part, so the further columns are not ordered.
     Touching,
     Apart,
 }
 
-/// For a column without NULLs.
+/// Only for a column without NULLs.
 fn next_to(before: &ScanPart, next: &ScanPart, column: usize, descending: bool) -> Adjacency {
     let no_nulls = |part: &ScanPart| part.summary(column).is_some_and(|summary| summary.null_count == 0);
     if !no_nulls(before) || !no_nulls(next) {
@@ -85,7 +84,7 @@ fn next_to(before: &ScanPart, next: &ScanPart, column: usize, descending: bool) 
     let (last, first) = if descending { (next_max, before_min) } else { (before_max, next_min) };
     match last.partial_cmp(&first) {
         Some(Ordering::Less) => Adjacency::Apart,
-        // Bounds do not tell the two zeros apart, and sorting does.
+        // Bounds do not distinguish the two zeros, but sorting does.
         Some(Ordering::Equal) if !last.data_type().is_floating() => Adjacency::Touching,
         _ => Adjacency::Unknown,
     }
@@ -100,7 +99,7 @@ fn range(part: &ScanPart, column: usize) -> Option<(ScalarValue, ScalarValue)> {
     Some((ScalarValue::try_from_array(&zones.min, least).ok()?, ScalarValue::try_from_array(&zones.max, greatest).ok()?))
 }
 
-/// The longest prefix of `ordering` that `projection` (declared columns put out) keeps.
+/// The longest prefix of `ordering` that remains in `projection`, the declared columns of the output.
 pub fn project_ordering(ordering: &[PhysicalSortExpr], projection: &[usize]) -> Option<LexOrdering> {
     let kept = ordering.iter().map_while(|sort| {
         let column = sort.expr.downcast_ref::<Column>()?;

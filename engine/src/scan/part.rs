@@ -1,5 +1,5 @@
-//! A part of a table as a scan reads it: a segment, or rows that are in none yet, with the table's
-//! columns of today and without the rows that are deleted.
+//! A part of a table as a scan reads it: a segment, or rows that are not in a segment yet, with the table's current columns and without
+//! deleted rows.
 
 use std::sync::Arc;
 
@@ -15,37 +15,37 @@ use super::row_id;
 use super::selection::Selection;
 use common::error::store_error;
 
-/// Choices of columns whose schema a part keeps.
+/// How many projected schemas a part caches.
 const SCHEMAS_MAX: usize = 64;
 
 #[derive(Debug)]
 pub struct ScanPart {
     id: u64,
     rows: PartRows,
-    /// Of each zone, deleted ones among them.
+    /// Rows per zone, including deleted ones.
     zone_rows: UInt64Array,
     deletions: Option<Arc<Deletions>>,
-    /// Of the table: what batches look like.
+    /// The physical schema of the table, which batches have.
     physical: SchemaRef,
-    /// Where each column of `physical` comes from. Absent where the segment lies just so.
+    /// The source of each column of `physical`; `None` if the segment has exactly these columns.
     sources: Option<Vec<ColumnSource>>,
-    /// With sources: the schema of a batch for each choice of columns that was asked for.
+    /// If there are sources: the schemas of batches, by projection.
     schemas: Mutex<Vec<(Vec<usize>, SchemaRef)>>,
 }
 
 #[derive(Debug)]
 enum PartRows {
     Segment(Arc<Segment>),
-    /// Has no statistics: every zone of it is read.
+    /// It has no statistics: every zone of it is read.
     Tail(Tail),
 }
 
-/// Where a column comes from.
+/// The source of a column.
 #[derive(Debug)]
 enum ColumnSource {
-    /// The segment's column of this index, of the same type.
+    /// The segment's column of this index, with the same type.
     Same(usize),
-    /// The segment's column of this index, of a narrower type.
+    /// The segment's column of this index, with a narrower type.
     Widened(usize),
     /// The segment was written before the column was added.
     Constant(ScalarValue),
@@ -80,27 +80,27 @@ impl ScanPart {
         })
     }
 
-    /// Of its table, as it lies.
+    /// The physical schema of its table.
     pub fn physical(&self) -> &SchemaRef {
         &self.physical
     }
 
-    /// As rows are named by.
+    /// The id that row ids contain.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// None for rows that are in no segment yet.
+    /// `None` for rows that are not in a segment yet.
     pub fn segment_id(&self) -> Option<u64> {
         self.segment().map(|_| self.id)
     }
 
-    /// Rows that a file has and no segment.
+    /// Whether the rows are in a log file.
     pub fn is_log(&self) -> bool {
         matches!(&self.rows, PartRows::Tail(tail) if tail.mapping().is_some())
     }
 
-    /// None for rows that are in no segment yet.
+    /// `None` for rows that are not in a segment yet.
     pub fn segment(&self) -> Option<&Arc<Segment>> {
         match &self.rows {
             PartRows::Segment(segment) => Some(segment),
@@ -116,7 +116,7 @@ impl ScanPart {
         self.zone_rows.len()
     }
 
-    /// Of each zone, deleted ones among them.
+    /// Rows per zone, including deleted ones.
     pub fn zone_rows(&self) -> &UInt64Array {
         &self.zone_rows
     }
@@ -153,13 +153,13 @@ impl ScanPart {
         }
     }
 
-    /// Zone statistics of a column, where they are known in its type of today.
+    /// Zone statistics of a column, if they are known in its current type.
     pub fn zones(&self, column: usize) -> Option<&ZoneColumn> {
         let segment = self.segment()?;
         self.same(column).map(|column| segment.statistics().column(column))
     }
 
-    /// The zones with the least and the greatest bound of a column, where they are known in its type of today.
+    /// The zones with the least and the greatest bound of a column, if they are known in its current type.
     pub fn extremes(&self, column: usize) -> Option<[Extreme; 2]> {
         let segment = self.segment()?;
         self.same(column).map(|column| segment.statistics().extremes(column))
@@ -169,7 +169,7 @@ impl ScanPart {
         Some(self.segment()?.statistics().summary(self.place(column)?))
     }
 
-    /// The one value that a column has in all rows, if it was added later.
+    /// The value that a column has in all rows, if it was added later.
     pub fn constant(&self, column: usize) -> Option<&ScalarValue> {
         match self.sources.as_ref()?.get(column)? {
             ColumnSource::Constant(value) => Some(value),
@@ -177,14 +177,14 @@ impl ScanPart {
         }
     }
 
-    /// Where the columns lie in the segment's file, perhaps in a narrower type. None where there is no such file, or one of
-    /// them is not in it.
+    /// The positions of the columns in the segment's file, possibly in a narrower type. `None` if there is no such file, or if it lacks
+    /// one of them.
     pub fn places(&self, columns: &[usize]) -> Option<Vec<usize>> {
         self.segment()?;
         columns.iter().map(|column| self.place(*column)).collect()
     }
 
-    /// Where a column lies, perhaps in a narrower type. None if it was added later.
+    /// The position of a column in the file, possibly in a narrower type. `None` if it was added later.
     fn place(&self, column: usize) -> Option<usize> {
         match &self.sources {
             None => Some(column),
@@ -205,7 +205,7 @@ impl ScanPart {
         }
     }
 
-    /// A batch with some columns of the table's physical schema, in place where they lie as they are.
+    /// A batch with some columns of the table's physical schema, without a copy if they are stored in that type.
     pub fn batch(&self, batch: usize, columns: &[usize]) -> Result<RecordBatch> {
         let Some(sources) = &self.sources else {
             return self.stored(batch, columns);
@@ -224,16 +224,16 @@ impl ScanPart {
         Ok(RecordBatch::try_new_with_options(self.schema_of(columns), arrays, &options)?)
     }
 
-    /// Made once: a scan asks for the same columns again and again.
+    /// Cached, because a scan asks for the same columns again and again.
     fn schema_of(&self, columns: &[usize]) -> SchemaRef {
         let mut known = self.schemas.lock();
         if let Some((_, schema)) = known.iter().find(|(of, _)| of == columns) {
             return Arc::clone(schema);
         }
-        // What is added or widened may have NULLs whatever the columns say.
+        // Added or widened columns may have NULLs, whatever the schema says.
         let fields = columns.iter().map(|column| self.physical.field(*column).clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        // Statements come with ever other choices, and the part outlives them.
+        // Statements use more and more projections, and the part outlives them.
         if known.len() == SCHEMAS_MAX {
             known.clear();
         }
@@ -241,7 +241,7 @@ impl ScanPart {
         schema
     }
 
-    /// Columns as they lie.
+    /// Columns in their stored types.
     fn stored(&self, batch: usize, places: &[usize]) -> Result<RecordBatch> {
         match &self.rows {
             PartRows::Segment(segment) => segment.batch(batch, places).map_err(store_error),
@@ -249,7 +249,7 @@ impl ScanPart {
         }
     }
 
-    /// `rows` rows from `start` of columns that [`ScanPart::batch`] gave.
+    /// Slices `rows` rows from `start` out of the columns of a [`ScanPart::batch`].
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         match &self.rows {
             PartRows::Segment(segment) => segment.zone(columns, start, rows).map_err(store_error),
@@ -257,7 +257,7 @@ impl ScanPart {
         }
     }
 
-    /// The rows `start..start + rows` of the part as other statements name them.
+    /// The row ids of `start..start + rows`, which other statements use to name these rows.
     pub fn row_ids(&self, start: usize, rows: usize) -> Result<ArrayRef> {
         let first = row_id::encode(self.id, start)?;
         Ok(Arc::new(UInt64Array::from_iter_values(first..first + rows as u64)))
@@ -267,7 +267,7 @@ impl ScanPart {
         let Some(place) = self.place(column) else { return 0 };
         match &self.rows {
             PartRows::Segment(segment) => segment.touched_bytes(batch, place, rows),
-            // An even share, as records do not keep columns apart.
+            // An equal share per column, because log records do not store columns separately.
             PartRows::Tail(tail) => {
                 let columns = tail.schema().fields().len().max(1) as u64;
                 (tail.size_bytes() / columns * rows as u64 / tail.stored_rows().max(1)) as usize
@@ -289,7 +289,7 @@ impl ScanPart {
         }
     }
 
-    /// The rows that are not deleted, of `rows` rows from `start`.
+    /// The rows that are not deleted, among `rows` rows from `start`.
     pub fn alive(&self, start: usize, rows: usize) -> Selection {
         match &self.deletions {
             Some(gone) => Selection::without(rows, gone.positions_in(start, start + rows)),
@@ -306,7 +306,7 @@ impl ScanPart {
     }
 }
 
-/// None where the rows lie as the table has them.
+/// `None` if the segment has exactly the table's columns.
 fn sources(
     table: &TableSnapshot,
     physical: &SchemaRef,

@@ -1,7 +1,7 @@
-//! Divides a table among partitions.
+//! Divides a table into partitions.
 //!
-//! Invariant: the division is fixed when the plan is made. Each partition reads its own zones and no
-//! others, however and whenever the partitions are polled.
+//! Invariant: the division is fixed when the plan is made. Each partition reads its own zones and no others, however and whenever
+//! partitions are polled.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pmem_store::segment::BATCH_ZONES;
 
 use super::part::ScanPart;
 
-/// Below this, one partition more costs more than it saves.
+/// With fewer zones, another partition costs more than it saves.
 const PARTITION_ZONES_MIN: usize = 4;
 
 /// A run of zones within one record batch of one part.
@@ -33,12 +33,12 @@ impl ScanUnit {
     }
 }
 
-/// At most `target` partitions; in each, units in the order of the table.
+/// At most `target` partitions, each with units in the order of the table.
 pub fn divide(parts: &[Arc<ScanPart>], target: usize) -> Vec<Vec<ScanUnit>> {
     let zones: usize = parts.iter().map(|part| part.zone_count()).sum();
-    // A few zones are read sooner than a second task is started.
+    // Reading a few zones is faster than starting a second task.
     let target = target.clamp(1, zones.div_ceil(PARTITION_ZONES_MIN).max(1));
-    // Several units a partition, so that a filter on clustered rows does not leave one idle.
+    // Several units per partition, so that a filter on clustered rows does not leave one idle.
     let unit_rows = (zones / (target * 4)).clamp(1, BATCH_ZONES) * ZONE_ROWS;
     let mut partitions = vec![Vec::new(); target];
     let mut next = 0;
@@ -54,7 +54,7 @@ pub fn divide(parts: &[Arc<ScanPart>], target: usize) -> Vec<Vec<ScanUnit>> {
     partitions
 }
 
-/// Each part a partition of its own.
+/// One partition for each part.
 pub fn each_alone(parts: &[Arc<ScanPart>]) -> Vec<Vec<ScanUnit>> {
     let unit = |index: usize, part: &ScanPart, batch: usize| ScanUnit { part: index, batch, start: 0, end: part.batch_rows(batch).len() };
     let units = |(index, part): (usize, &Arc<ScanPart>)| (0..part.batch_count()).map(|batch| unit(index, part, batch)).collect();

@@ -1,10 +1,10 @@
-//! The columns that are left of a scan's under a projection.
+//! The output columns of a scan after a projection.
 
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 
-/// Of a scan that puts out the columns `shown`, those of its table that the projection above it leaves; None where that computes
-/// or renames something.
+/// Of the output columns `shown` of a scan, those that the projection above it keeps; `None` if the projection computes or renames
+/// anything.
 pub fn projected_columns(shown: &[usize], projection: &ProjectionExprs) -> Option<Vec<usize>> {
     projection
         .iter()

@@ -1,4 +1,4 @@
-//! Decides from zone statistics which zones cannot hold a row that passes the filter.
+//! Decides from zone statistics which zones cannot contain a row that passes the filter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 use super::float_bounds::{FloatColumn, with_float_columns};
 use super::part::ScanPart;
 
-/// Values of an IN list, or of a join's build side, that are compared with each zone's bounds.
+/// Values of an IN list, or of a join's build side, are compared with each zone's bounds up to this number.
 const IN_LIST_MAX: usize = 256;
 
-/// A filter rewritten to speak of zone statistics; in terms of the physical schema.
+/// A filter rewritten as a predicate on zone statistics, over the physical schema.
 #[derive(Debug)]
 pub struct ZonePruner {
     predicate: PruningPredicate,
@@ -24,7 +24,7 @@ pub struct ZonePruner {
 }
 
 impl ZonePruner {
-    /// None where the filter says nothing about bounds.
+    /// `None` if the filter cannot be decided by bounds.
     pub fn new(filter: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Option<ZonePruner> {
         let (filter, floats, schema) = with_float_columns(filter, physical).ok()?;
         let predicate =
@@ -32,9 +32,9 @@ impl ZonePruner {
         (!predicate.always_true()).then_some(ZonePruner { predicate, floats })
     }
 
-    /// One entry per zone of the part: whether it must be read.
+    /// For each zone of the part, whether it must be read.
     pub fn keep(&self, part: &ScanPart, physical: &SchemaRef) -> Result<Vec<bool>> {
-        // Bounds of rows that other conditions exclude may not fit a cast: then nothing is pruned.
+        // Rows that other conditions exclude may have bounds that do not fit a cast: then nothing is pruned.
         let kept = self.predicate.prune(&Zones { part, physical, floats: &self.floats });
         Ok(kept.unwrap_or_else(|_| vec![true; part.zone_count()]))
     }
@@ -47,7 +47,7 @@ struct Zones<'a> {
 }
 
 impl Zones<'_> {
-    /// The column that has the statistics, and as what floats it is looked at.
+    /// The column that has the statistics, and the float type in which it is compared.
     fn find(&self, column: &Column) -> Option<(usize, Option<&FloatColumn>)> {
         match self.floats.iter().find(|floats| floats.name == column.name) {
             Some(floats) => Some((floats.source, Some(floats))),
@@ -55,7 +55,7 @@ impl Zones<'_> {
         }
     }
 
-    /// Bounds, where the column has an order.
+    /// The bounds, if the column's type is ordered.
     fn bound(&self, column: &Column, is_least: bool) -> Option<ArrayRef> {
         let (index, floats) = self.find(column)?;
         let zones = self.part.zones(index)?;
@@ -85,7 +85,7 @@ impl PruningStatistics for Zones<'_> {
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let (index, _) = self.find(column)?;
-        // NULLs of deleted rows count: there may be fewer, and no zone is pruned for having some.
+        // Deleted rows count too, so there may be fewer NULLs; no zone is pruned because it has some.
         Some(Arc::new(self.part.zones(index)?.null_count.clone()))
     }
 

@@ -1,4 +1,4 @@
-//! Rows of a zone that have passed so far.
+//! The rows of a zone that have passed so far.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter, filter_record_batch, take_record_batch};
 use arrow::error::ArrowError;
 
-/// With fewer rows left than one in this many, they are listed; what follows looks at those alone.
+/// If fewer than one row in this many is left, rows are listed, and the next conditions test only those.
 const LISTED_BELOW: usize = 6;
 
 #[derive(Debug, Clone)]
 pub enum Selection {
     All,
-    /// No NULLs.
+    /// Has no NULLs.
     Mask(BooleanArray),
     /// Ascending.
     Rows(UInt32Array),
@@ -33,7 +33,7 @@ impl Selection {
         }
     }
 
-    /// All of `rows` rows but those at `gone`, which ascend.
+    /// All of `rows` rows except for those at `gone`, which is ascending.
     pub fn without(rows: usize, gone: impl Iterator<Item = usize>) -> Selection {
         let mut bits = BooleanBufferBuilder::new(rows);
         bits.append_n(rows, true);
@@ -45,7 +45,7 @@ impl Selection {
         matches!(self, Selection::Rows(rows) if rows.is_empty())
     }
 
-    /// What is left when `result`, a condition on all rows, holds as well.
+    /// Narrows the selection by `result`, a condition on all rows.
     pub fn and(self, result: &BooleanArray) -> Selection {
         match self {
             Selection::All => Selection::of(result),
@@ -58,14 +58,14 @@ impl Selection {
         }
     }
 
-    /// What is left of listed rows when `result`, a condition on those rows, holds as well.
+    /// Narrows listed rows by `result`, a condition on those rows.
     pub fn and_of_listed(rows: &UInt32Array, result: &BooleanArray) -> Result<Selection, ArrowError> {
         let result = BooleanArray::new(true_bits(result), None);
         let rows: ArrayRef = filter(rows, &result)?;
         Ok(Selection::Rows(UInt32Array::from(rows.to_data())))
     }
 
-    /// The rows of `0..rows` that passed, as runs of rows one after the other.
+    /// The rows of `0..rows` that passed, as consecutive runs.
     pub fn runs(&self, rows: usize) -> Vec<Range<usize>> {
         match self {
             Selection::All => std::iter::once(0..rows).collect(),
@@ -83,12 +83,12 @@ impl Selection {
         }
     }
 
-    /// The rows that passed; None if all did, and the batch can be used as it lies.
+    /// The rows that passed; `None` if all did and the batch can be used unchanged.
     pub fn apply(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
         match self {
             Selection::All => Ok(None),
             Selection::Mask(mask) => filter_record_batch(batch, mask).map(Some),
-            // Nothing to take, but rows to count.
+            // There are no columns to take, but there is a row count.
             Selection::Rows(rows) if batch.num_columns() == 0 => {
                 let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
                 RecordBatch::try_new_with_options(batch.schema(), Vec::new(), &options).map(Some)

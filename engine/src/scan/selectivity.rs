@@ -1,4 +1,4 @@
-//! How much of a table a filter leaves, from its column statistics.
+//! Estimates how much of a table a filter leaves, from its column statistics.
 //!
 //! The model is System R's (Selinger et al. 1979): values are spread evenly over a column's distinct
 //! values and its range, and conjuncts are independent. Used to order joins, never to answer.
@@ -19,14 +19,14 @@ const UNKNOWN: f64 = 0.2;
 const LIKE_PREFIX: f64 = 0.05;
 const LIKE_INSIDE: f64 = 0.1;
 
-/// The share of rows that pass `filter`, between 0 and 1.
+/// The fraction of rows that pass `filter`, between 0 and 1.
 pub fn selectivity(filter: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> f64 {
     estimate(filter, statistics).clamp(0.0, 1.0)
 }
 
 fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> f64 {
     if filter.is::<DynamicFilterPhysicalExpr>() {
-        // Counted where it comes from: the join.
+        // The join that produced this filter already counts it.
         return 1.0;
     }
     if let Some(binary) = filter.downcast_ref::<BinaryExpr>() {
@@ -86,7 +86,7 @@ fn binary_estimate(binary: &BinaryExpr, statistics: &TableStatistics) -> f64 {
     }
 }
 
-/// `a <= x AND x < b` is a piece of the range, not two independent filters.
+/// `a <= x AND x < b` is one range, not two independent filters.
 fn range_pair(left: &Arc<dyn PhysicalExpr>, right: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> Option<f64> {
     let side = |expr: &Arc<dyn PhysicalExpr>| -> Option<(usize, bool, f64)> {
         let binary = expr.downcast_ref::<BinaryExpr>()?;
@@ -107,7 +107,7 @@ fn range_pair(left: &Arc<dyn PhysicalExpr>, right: &Arc<dyn PhysicalExpr>, stati
     Some((upper - lower).max(0.0))
 }
 
-/// A column compared with a literal, the column on the left.
+/// A comparison of a column and a literal, normalised so that the column is on the left.
 fn comparison(binary: &BinaryExpr, statistics: &TableStatistics) -> Option<(ColumnStatistics, Operator, ScalarValue)> {
     let literal = |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Literal>().map(|literal| literal.value().clone());
     if let Some(value) = literal(binary.right())
@@ -138,7 +138,7 @@ fn equal(column: &ColumnStatistics, statistics: &TableStatistics) -> f64 {
     }
 }
 
-/// The share of the column's range below `value`.
+/// The fraction of the column's range below `value`.
 fn below(column: &ColumnStatistics, value: &ScalarValue) -> Option<f64> {
     let bound = |bound: &Precision<ScalarValue>| bound.get_value().and_then(number);
     let (min, max) = (bound(&column.min_value)?, bound(&column.max_value)?);

@@ -1,7 +1,7 @@
-//! OFFSET over a table leaves out rows where they lie, instead of reading and forgetting them.
+//! Lets a scan skip the rows of an OFFSET without reading them.
 //!
-//! Only where the scan puts out every row of the table in one partition: how many rows a zone gives is known then. LIMIT
-//! has made it one partition already.
+//! Only if the scan returns every row of the table in one partition, so that the rows per zone are known. LIMIT has already made it one
+//! partition.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl PhysicalOptimizerRule for SkipRows {
     }
 }
 
-/// The plan without its first rows and with so many at most; None where it does not begin with a scan that can skip.
+/// The plan without its first `skip` rows and with at most `fetch` rows; `None` if it does not begin with a scan that can skip.
 fn skipping(plan: &Arc<dyn ExecutionPlan>, skip: usize, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let passes_on = plan.is::<ProjectionExec>() || plan.is::<CooperativeExec>();
     if let ([input], true) = (plan.children().as_slice(), passes_on) {

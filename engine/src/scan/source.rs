@@ -1,4 +1,4 @@
-//! The scan as DataFusion plans it: projection, filters, limit and statistics of one table.
+//! The scan as DataFusion plans it, with projection, filters, limit and statistics of one table.
 
 use std::any::Any;
 use std::fmt;
@@ -46,16 +46,16 @@ const AWAIT_MAX: Duration = Duration::from_secs(2);
 pub struct StoreScan {
     table: TableSnapshot,
     known: Arc<TableStatistics>,
-    /// The table's, with the row's id if it is asked for.
+    /// The table's schema, with the row id if it is requested.
     declared: SchemaRef,
     physical: SchemaRef,
     projection: Arc<[usize]>,
     schema: SchemaRef,
     /// Over the declared schema.
     filters: Vec<Arc<dyn PhysicalExpr>>,
-    /// Those of the filters that a join above completes before it reads from here.
+    /// The filters that a join above completes before it reads from here.
     awaited: Vec<Arc<dyn PhysicalExpr>>,
-    /// Rows before those that are put out; `limit` counts after them.
+    /// Rows to skip; `limit` counts from there.
     offset: Option<Offset>,
     limit: Option<usize>,
     partitions: Arc<[Vec<ScanUnit>]>,
@@ -64,8 +64,7 @@ pub struct StoreScan {
 }
 
 impl StoreScan {
-    /// `declared` is the table's schema, or that with the row's id; `filters` are over it, and every
-    /// row put out passes all of them.
+    /// `declared` is the table's schema, perhaps with the row id; `filters` are over it, and every output row passes all of them.
     pub fn new(
         table: TableSnapshot,
         declared: SchemaRef,
@@ -77,7 +76,7 @@ impl StoreScan {
     ) -> Result<StoreScan> {
         let all = || (0..declared.fields().len()).collect();
         let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
-        // The first rows are the ones to show, and one partition has them soonest.
+        // Only the first rows are needed, and a single partition returns them soonest.
         let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
             physical: physical_of(&table, &declared, &known.parts),
@@ -96,8 +95,8 @@ impl StoreScan {
         })
     }
 
-    /// All rows of some parts of a table, with their ids and in any order; in so many partitions, or
-    /// each part in one of its own, in the order that it has.
+    /// All rows of some parts of a table, with their ids and in any order; either in this many partitions, or with one partition per
+    /// part, in the part's order.
     pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usize>) -> Result<StoreScan> {
         let declared = with_row_id(table.schema());
         let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
@@ -111,7 +110,7 @@ impl StoreScan {
         Ok(StoreScan { projection: projection.into(), schema, ..self.clone() })
     }
 
-    /// The scan that waits for the dynamic filters `is_awaited` picks; None if it has none of them.
+    /// The scan waiting for the dynamic filters that `is_awaited` selects; `None` if it has none of them.
     pub fn awaiting(&self, is_awaited: impl Fn(&DynamicFilterPhysicalExpr) -> bool) -> Result<Option<StoreScan>> {
         let mut awaited = Vec::new();
         for filter in &self.filters {
@@ -125,8 +124,7 @@ impl StoreScan {
         Ok((!awaited.is_empty()).then(|| StoreScan { awaited, ..self.clone() }))
     }
 
-    /// The scan without its first `skip` rows, and of those after them at most `fetch`; None where it cannot tell which
-    /// zones they are in.
+    /// The scan without its first `skip` rows, returning at most `fetch`; `None` if it cannot determine which zones these are in.
     pub fn skipping(&self, skip: usize, fetch: usize) -> Option<StoreScan> {
         let [units] = self.partitions.as_ref() else { return None };
         let has_enough = self.limit.is_none_or(|limit| limit >= skip.saturating_add(fetch));
@@ -137,7 +135,7 @@ impl StoreScan {
         Some(StoreScan { partitions: [units].into(), offset: Some(offset), limit: Some(fetch), ..self.clone() })
     }
 
-    /// An expression over the output as one over the declared schema.
+    /// Rewrites an expression over the output into one over the declared schema.
     fn declared_expr(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let rewritten = Arc::clone(expr).transform_up(|expr| {
             let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
@@ -158,7 +156,7 @@ impl StoreScan {
                 filter.wait_complete().await;
             }
         };
-        // A hint is worth some patience, and no more.
+        // The filter is only a hint, so the wait for it is limited.
         Some(Box::pin(async move {
             let _ = tokio::time::timeout(AWAIT_MAX, complete).await;
         }))
@@ -172,7 +170,7 @@ impl StoreScan {
         self.known.parts.iter().any(|part| part.deletions().is_some())
     }
 
-    /// Rows of one partition or of all, from each `most` at most.
+    /// The rows of one partition, or of all, with at most `most` from each.
     fn unfiltered_rows(&self, partition: Option<usize>, most: usize) -> usize {
         let rows = |units: &Vec<ScanUnit>| units.iter().map(ScanUnit::rows).sum::<usize>().min(most);
         match partition {
@@ -181,7 +179,7 @@ impl StoreScan {
         }
     }
 
-    /// Statistics of what the filters leave. Bounds and counts of the whole table still bound it.
+    /// Statistics of the filtered rows. Bounds and counts of the whole table are still bounds.
     fn filtered_statistics(&self, statistics: Statistics) -> Statistics {
         let Some(rows) = statistics.num_rows.get_value().copied().filter(|_| !self.filters.is_empty()) else {
             return statistics;
@@ -309,7 +307,7 @@ impl DataSource for StoreScan {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
-        // With a limit, filtering before it is another question than filtering after.
+        // Filters do not commute with a limit or an offset.
         if self.limit.is_some() || self.offset.is_some() || filters.is_empty() {
             return Ok(FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]));
         }
@@ -321,7 +319,7 @@ impl DataSource for StoreScan {
                 continue;
             }
             let filter = self.declared_expr(filter)?;
-            // The row's id is made and not read: there is nothing to filter by.
+            // The row id is computed and not stored, so it cannot be filtered.
             if collect_columns(&filter).iter().any(|column| self.is_row_id(column.index())) {
                 answers.push(PushedDown::No);
                 continue;
@@ -349,17 +347,17 @@ impl DataSource for StoreScan {
     }
 }
 
-/// That of the parts where the scan has the columns of its table: of 10,000 another one takes long to make.
+/// The physical schema of the parts if the scan has all columns of its table: for 10,000 columns, building another one is slow.
 fn physical_of(table: &TableSnapshot, declared: &SchemaRef, parts: &[Arc<ScanPart>]) -> SchemaRef {
     match parts.first() {
         Some(part) if part.physical().fields().len() == declared.fields().len() => Arc::clone(part.physical()),
-        // What is declared may be in another zone than what lies there.
+        // The declared time zone may differ from the stored one.
         _ if declared.fields().len() > table.schema().fields().len() => physical_schema(&with_row_id(table.schema())),
         _ => physical_schema(table.schema()),
     }
 }
 
-/// What was added or widened later may have NULLs whatever the columns say.
+/// Added or widened columns may have NULLs, whatever the schema says.
 fn nullable(schema: &Schema) -> Schema {
     Schema::new(schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! What the planner knows of a table: exact row, NULL and bound statistics, estimated distinct counts.
+//! Statistics of a table for the planner: exact row counts, NULL counts and bounds, estimated distinct counts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,20 +14,20 @@ use crate::blocking::holding_up_nobody;
 use crate::time_zone::column_in_zone;
 use common::types::physical_schema;
 
-/// The parts of a table, their segments mapped, and what is known of its columns.
+/// The parts of a table, their segments mapped, and the statistics of its columns.
 #[derive(Debug, Clone)]
 pub struct TableStatistics {
     pub parts: Vec<Arc<ScanPart>>,
     pub num_rows: Precision<usize>,
     total_byte_size: Precision<usize>,
     columns: Arc<Columns>,
-    /// There are rows in no segment: of their values nothing is known.
+    /// Some rows are not in a segment: nothing is known about their values.
     has_tails: bool,
-    /// The columns as a session sees them, where that is another zone than they are declared in.
+    /// The columns as a session sees them, if its time zone differs from the declared one.
     seen: Option<SchemaRef>,
 }
 
-/// The columns as declared, over all segments; each is looked at when a plan first asks, as of 10,000 a query needs few.
+/// The statistics of declared columns over all segments; each is computed on first use, because a query needs few of 10,000.
 #[derive(Debug)]
 struct Columns {
     parts: Vec<Arc<ScanPart>>,
@@ -46,7 +46,7 @@ pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, StoreE
     of_segments(table, &table.segments().iter().collect::<Vec<_>>())
 }
 
-/// Of the segments and the rows in no segment with these ids alone: the others are not opened.
+/// Only of the segments and logs with ids that `wanted` selects; the others are not opened.
 pub fn statistics_of_some(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<TableStatistics, StoreError> {
     let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| wanted(segment.id())).collect();
     let tails: Vec<&Tail> = table.tails().iter().filter(|tail| wanted(tail.id())).collect();
@@ -76,20 +76,19 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
 }
 
 impl TableStatistics {
-    /// Of parts that nobody plans with.
+    /// For parts that are not used for planning.
     pub fn unknown(parts: Vec<Arc<ScanPart>>) -> TableStatistics {
         let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), known: Vec::new() };
         let (num_rows, total_byte_size) = (Precision::Absent, Precision::Absent);
         TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, seen: None }
     }
 
-    /// The same with the rows that are in no segment yet. Of those nothing is known but how many they
-    /// are.
+    /// Adds the rows that are not in a segment yet. Only their number is known.
     pub fn with_tails(&self, table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
         self.with(table, &table.tails().iter().collect::<Vec<_>>(), table.row_count())
     }
 
-    /// `rows` are those of all parts together.
+    /// `rows` is the row count of all parts together.
     fn with(&self, table: &TableSnapshot, tails: &[&Tail], rows: u64) -> Result<TableStatistics, StoreError> {
         let physical = physical_schema(table.schema());
         let mut statistics = self.clone();
@@ -103,12 +102,12 @@ impl TableStatistics {
         Ok(statistics)
     }
 
-    /// The same of columns that a session sees as `seen` has them.
+    /// The statistics of columns as a session sees them, in the types of `seen`.
     pub fn seen_as(&self, seen: &SchemaRef) -> TableStatistics {
         TableStatistics { seen: Some(Arc::clone(seen)), ..self.clone() }
     }
 
-    /// Of one that is made and not read nothing is known.
+    /// A computed column, such as the row id, has no statistics.
     pub fn column(&self, column: usize) -> ColumnStatistics {
         let Some(known) = self.columns.get(column) else { return ColumnStatistics::new_unknown() };
         let known = match &self.seen {
@@ -118,14 +117,14 @@ impl TableStatistics {
         if self.has_tails { known.to_inexact() } else { known }
     }
 
-    /// As a plan has them that puts out these columns.
+    /// The statistics of a plan that returns these columns.
     pub fn of_columns(&self, columns: impl IntoIterator<Item = usize>) -> Statistics {
         let column_statistics = columns.into_iter().map(|column| self.column(column)).collect();
         Statistics { num_rows: self.num_rows, total_byte_size: self.total_byte_size, column_statistics }
     }
 }
 
-/// The parts of the table with ids that `wanted` picks, without statistics of them.
+/// The parts of the table with ids that `wanted` selects, without statistics.
 pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<ScanPart>>, StoreError> {
     let physical = physical_schema(table.schema());
     let segments = table.segments().iter().filter(|segment| wanted(segment.id()));
@@ -135,7 +134,7 @@ pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result
     segments.chain(tails).map(|part| part.map(Arc::new)).collect()
 }
 
-/// Exact but for parts with deleted rows: what those had is still in their zones' statistics.
+/// Exact except for parts with deleted rows, whose values are still in the zone statistics.
 fn column_statistics(parts: &[Arc<ScanPart>], column: usize, declared: &DataType) -> ColumnStatistics {
     let mut nulls = Precision::Exact(0);
     let (mut min, mut max) = (Bound::new(true), Bound::new(false));
@@ -145,7 +144,7 @@ fn column_statistics(parts: &[Arc<ScanPart>], column: usize, declared: &DataType
         nulls = nulls.add(&null_count(part, column, whole));
         match (&mut distinct, part.summary(column).and_then(|summary| summary.distinct.as_ref())) {
             (Some(all), Some(one)) => all.merge(one),
-            // One value more at most.
+            // This adds at most one distinct value.
             (Some(_), None) if part.constant(column).is_some() => {}
             (all, _) => *all = None,
         }
@@ -169,11 +168,11 @@ fn null_count(part: &ScanPart, column: usize, whole: bool) -> Precision<usize> {
         Some(_) => part.row_count(),
         None => part.summary(column).map_or(0, |summary| summary.null_count as usize),
     };
-    // None among all rows is none among those left.
+    // If all rows have no NULL, the remaining rows have none.
     if whole || count == 0 { Precision::Exact(count) } else { Precision::Inexact(count) }
 }
 
-/// One end of a column's range, gathered over parts.
+/// One end of a column's range, accumulated over parts.
 struct Bound {
     least: bool,
     value: Option<ScalarValue>,
@@ -204,7 +203,7 @@ impl Bound {
 
     fn add_value(&mut self, value: &ScalarValue, has_rows: bool) {
         if has_rows && !value.is_null() {
-            // Deleted rows may have been all that had it.
+            // All rows with this value may have been deleted.
             self.take(value.clone(), false);
         }
     }

@@ -1,4 +1,4 @@
-//! Table statistics, computed once for each state of a table.
+//! Caches the statistics of each table's current state.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::blocking::holding_up_nobody;
 
 #[derive(Debug, Default)]
 pub struct StatisticsCache {
-    /// By table: a state of it, and what was found. A state is known by its address, which it keeps
-    /// while it is held here: a transaction's own state has no version yet. Each table has a lock of its own: whoever comes
-    /// while another computes waits for what that one finds.
+    /// By table: a state and its statistics. A state is identified by its address, which cannot be reused while the cache holds it: the
+    /// state of an open transaction has no version yet. Each table has its own lock, so that concurrent callers compute the statistics
+    /// once.
     known: Mutex<HashMap<TableId, Arc<Mutex<Option<CachedStatistics>>>>>,
 }
 
@@ -33,7 +33,7 @@ impl StatisticsCache {
         {
             return with_tails(&known.statistics, table);
         }
-        // Opens all segments that nobody has opened yet.
+        // This opens all segments that are not open yet.
         let statistics = Arc::new(holding_up_nobody(|| table_statistics(table))?);
         let (state, changed_version) = (Arc::clone(table.data()), table.record().changed_version);
         *known = Some(CachedStatistics { state, changed_version, statistics: Arc::clone(&statistics) });
@@ -41,10 +41,9 @@ impl StatisticsCache {
         with_tails(&statistics, table)
     }
 
-    /// Mappings of segments that a table has not any more are not kept for it: the disk would have the
-    /// removed files as long.
+    /// Drops mappings of segments that a table no longer has: otherwise removed files would still take disk space.
     pub fn forget_all_but(&self, alive: impl Fn(TableId, u64) -> bool) {
-        // One that is computed at this moment is of a table that somebody reads.
+        // A locked entry is being computed for a reader, so its table exists.
         let is_alive = |id: TableId, known: &Mutex<Option<CachedStatistics>>| match known.try_lock() {
             Some(known) => known.as_ref().is_some_and(|known| alive(id, known.changed_version)),
             None => true,
@@ -53,12 +52,12 @@ impl StatisticsCache {
     }
 }
 
-/// Of a table that is read as it was: nobody else is going to ask.
+/// For an earlier version of a table: nobody else will ask for these.
 pub fn statistics_of(table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
     with_tails(&Arc::new(holding_up_nobody(|| table_statistics(table))?), table)
 }
 
-/// A tail grows without a new state of its table.
+/// A log grows without a new state of its table.
 fn with_tails(statistics: &Arc<TableStatistics>, table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
     match table.tails().is_empty() {
         true => Ok(Arc::clone(statistics)),

@@ -1,4 +1,4 @@
-//! One partition of a scan, zone by zone: prune, filter the filter's columns, then take the others.
+//! One partition of a scan, zone by zone: prune, filter on the filter's columns, then read the others.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -23,60 +23,60 @@ use super::selection::Selection;
 use common::types::restore;
 use semantics::cancel::yield_now;
 
-/// Copying a row of so many bytes takes longer than handing it on by itself.
+/// Copying a row of this size takes longer than returning it in a batch of its own.
 const WIDE_ROW_BYTES: usize = 16 << 10;
-/// How long the stream looks for a result before it lets others run; a cancel waits no longer.
+/// How long the stream looks for a result before it yields; a cancellation waits no longer.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
 pub struct ScanStream {
     pub(super) parts: Arc<[Arc<ScanPart>]>,
     pub(super) declared: SchemaRef,
     pub(super) physical: SchemaRef,
-    /// Declared columns put out, in order.
+    /// Declared columns of the output, in order.
     pub(super) projection: Arc<[usize]>,
     pub(super) schema: SchemaRef,
-    /// The projection without the row's id, which is made and not read.
+    /// The projection without the row id, which is computed.
     pub(super) stored_columns: Arc<[usize]>,
     pub(super) row_id_place: Option<usize>,
-    /// The projection as columns lie.
+    /// The projection in physical types.
     pub(super) physical_output: SchemaRef,
     pub(super) filter: ScanFilter,
     pub(super) units: Vec<ScanUnit>,
     pub(super) metrics: ScanMetrics,
     pub(super) coalescer: BatchCoalescer,
-    /// Rows so wide that they are put out where they lie, a run of those that passed a batch, and not gathered.
+    /// Rows are so wide that runs of passing rows are returned in place, each as a batch, and not gathered.
     pub(super) is_wide: bool,
-    /// Runs to be put out next.
+    /// Runs to be returned next.
     pub(super) runs: VecDeque<RecordBatch>,
-    /// Rows still to leave out, before any is put out.
+    /// Rows still to skip.
     pub(super) skip: usize,
-    /// Rows still to put out.
+    /// Rows still to return.
     pub(super) remaining: usize,
     pub(super) next_unit: usize,
     pub(super) current: Option<OpenUnit>,
     /// The part that was read last.
     pub(super) read_part: Option<usize>,
-    /// For the part of this index: which zones its statistics leave.
+    /// The index of a part, and which of its zones remain after pruning.
     pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
-    /// For a join above to have its keys; nothing is read before.
+    /// Waits for a join above to have its keys; nothing is read before.
     pub(super) waiting: Option<BoxFuture<'static, ()>>,
     pub(super) finished: bool,
 }
 
-/// The unit being read. Columns are read in place; `filter_columns` are the filter's. The filter
-/// changes only between two units.
+/// The unit that is being read. Columns are read in place; `filter_columns` are those of the filter, which changes only between two
+/// units.
 pub struct OpenUnit {
     unit: ScanUnit,
     next_row: usize,
     filter_columns: RecordBatch,
     output_columns: Option<RecordBatch>,
     first_row: usize,
-    /// A zone whose filter is so dear that it is evaluated a slice a step.
+    /// A zone with an expensive filter, of which each step evaluates one slice.
     zone: Option<OpenZone>,
 }
 
 struct OpenZone {
-    /// Of the batch.
+    /// The position in the batch.
     start: usize,
     rows: usize,
     test: ZoneTest,
@@ -89,7 +89,7 @@ enum ScanStep {
 }
 
 impl ScanStream {
-    /// Segments are shared by partitions; one of them counts them, by what the filter says at the start.
+    /// Partitions share segments, so one partition counts them, by the filter at the start.
     pub(super) fn count_segments(&self) -> Result<()> {
         let pruner = self.filter.current().pruner.as_ref();
         let mut pruned = 0;
@@ -127,7 +127,7 @@ impl ScanStream {
         if rows < batch.num_rows() { batch.slice(skipped, rows) } else { batch }
     }
 
-    /// Opens the next unit that has zones left; false at the end.
+    /// Opens the next unit with remaining zones; returns false at the end.
     fn open_next(&mut self) -> Result<bool> {
         while let Some(unit) = self.units.get(self.next_unit).copied() {
             self.next_unit += 1;
@@ -142,7 +142,7 @@ impl ScanStream {
                 self.metrics.pruned(unit.rows(), unit.zones());
                 continue;
             }
-            // A segment that is left out is not looked at by who asks what the query reads: it may not be mapped.
+            // A skipped segment is not among those that the query reads: it may not be mapped.
             if self.read_part.replace(unit.part) != Some(unit.part) {
                 self.metrics.reads(part.segment());
             }
@@ -194,7 +194,7 @@ impl ScanStream {
         self.after_zone(step)
     }
 
-    /// The zone at hand, or the next one; None if its statistics say that nothing passes.
+    /// The current zone, or the next one; `None` if its statistics rule it out.
     fn take_zone(&mut self) -> Option<OpenZone> {
         let open = self.current.as_mut()?;
         if let Some(zone) = open.zone.take() {
@@ -215,7 +215,7 @@ impl ScanStream {
         Some(OpenZone { start, rows, test })
     }
 
-    /// Counts what reading these columns of `rows` rows touches.
+    /// Counts the bytes of these columns in `rows` rows.
     fn touch(&self, columns: &[usize], rows: usize) {
         let Some(ScanUnit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
         let part = &self.parts[part];
@@ -224,13 +224,13 @@ impl ScanStream {
 
     fn after_zone(&mut self, step: ScanStep) -> Result<ScanStep> {
         if let Some(open) = self.current.take_if(|open| open.next_row >= open.unit.end) {
-            // A file cut short under us shows zeros: better an error than a wrong row.
+            // A file that was truncated while we read it shows zeros: an error is better than a wrong row.
             self.parts[open.unit.part].check_intact()?;
         }
         Ok(step)
     }
 
-    /// The output columns of a zone, still as they lie in the segment.
+    /// The output columns of a zone, in physical types.
     fn output_zone(&mut self, start: usize, rows: usize) -> Result<RecordBatch> {
         let Some(open) = &mut self.current else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -240,7 +240,7 @@ impl ScanStream {
             Some(columns) => columns,
             None => open.output_columns.insert(part.batch(open.unit.batch, &self.stored_columns)?),
         };
-        // Before rows go out as they lie: once out, nobody checks them.
+        // Before mapped rows are returned: nobody checks them afterwards.
         part.check_length()?;
         let zone = part.zone(columns, start, rows)?;
         let Some(place) = self.row_id_place else { return Ok(zone) };
@@ -250,7 +250,7 @@ impl ScanStream {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.physical_output), arrays, &options)?)
     }
 
-    /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.
+    /// Returns the rows that passed, in declared types: a whole zone in place, fewer rows gathered.
     fn emit(&mut self, zone: RecordBatch, selection: &Selection) -> Result<ScanStep> {
         let Some(passed) = selection.apply(&zone)? else {
             let batch = self.restored(zone)?;
@@ -290,7 +290,7 @@ impl ScanStream {
     }
 }
 
-/// By lists of fixed size, as vectors and blocks of matrices are.
+/// By fixed-size lists, such as vectors and blocks of matrices.
 pub fn is_wide(schema: &Schema) -> bool {
     let bytes = schema.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeList(item, size) => item.data_type().primitive_width().unwrap_or(0) * usize::try_from(*size).unwrap_or(0),
@@ -299,7 +299,7 @@ pub fn is_wide(schema: &Schema) -> bool {
     bytes.sum::<usize>() >= WIDE_ROW_BYTES
 }
 
-/// The zones of a segment that hold `rows` rows from `start`, which is a zone's first.
+/// The zones of a segment with `rows` rows from `start`, which is the first row of a zone.
 fn zone_range(start: usize, rows: usize) -> std::ops::Range<usize> {
     start / ZONE_ROWS..(start + rows).div_ceil(ZONE_ROWS)
 }

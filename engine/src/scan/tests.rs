@@ -1,4 +1,4 @@
-//! What a partition of a scan yields when it is polled alone, as a task of a cluster would.
+//! What a partition of a scan yields if it alone is polled, as a task of a cluster would do.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Scans {
         Scans { runtime, context, _engine: engine }
     }
 
-    /// The scan of the query: its plan without what brings partitions together.
+    /// The scan of the query: its plan without the operators that merge partitions.
     fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {
         let mut plan = self.runtime.block_on(async { self.context.sql(sql).await.unwrap().create_physical_plan().await.unwrap() });
         while plan.name() != "DataSourceExec" {
@@ -78,7 +78,7 @@ impl Scans {
         batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
     }
 
-    /// Each partition in a plan of its own, of which no other partition is ever polled.
+    /// Each partition in a plan of its own, whose other partitions are never polled.
     fn alone(&self, sql: &str) -> Vec<Vec<i64>> {
         let partitions = self.plan(sql).output_partitioning().partition_count();
         (0..partitions).map(|partition| self.poll(&self.plan(sql), partition)).collect()

@@ -1,4 +1,4 @@
-//! Batches that a program hands over, instead of SQL text.
+//! Appends batches that a program hands over, instead of SQL text.
 
 use arrow::array::RecordBatch;
 use datafusion::common::TableReference;
@@ -14,11 +14,10 @@ use common::error::EngineError;
 use common::type_names::quoted;
 
 impl Session {
-    /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
-    /// batch has the table's columns, by name and in their order; values are cast to the columns' types. The
-    /// number of rows.
+    /// Adds the rows of a batch to a table as a single INSERT would: in the open transaction, or in one of their own. The batch has the
+    /// table's columns, by name and in their order; values are cast to the columns' types. Returns the number of rows.
     pub async fn append(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
-        // Over in a few microseconds, in which nobody could look for it.
+        // It takes a few microseconds, in which nobody could observe or stop it.
         if self.user().is_none() && self.append_at_once(table, rows)? {
             return Ok(rows.num_rows() as u64);
         }
@@ -47,8 +46,8 @@ impl Session {
         }
     }
 
-    /// Few rows that are stored as they are and need not be durable at once. False, and nothing is done, for all
-    /// others, and where the table is not known or has changed.
+    /// Appends a few rows that are stored unchanged and need not be durable at once. Returns false, without any effect, for all others,
+    /// and if the table is unknown or has changed.
     fn append_at_once(&self, table: &str, rows: &RecordBatch) -> Result<bool, EngineError> {
         let Some(target) = self.targets.plain(table) else { return Ok(false) };
         if self.catalog.temporary().get(table).is_some() {
@@ -71,14 +70,14 @@ impl Session {
             self.catalog.check_stored(&TableReference::parse_str(table), "adding a batch to")?;
         }
         let name = match quoted(table) == table {
-            // Most are one word, which need not be parsed for each row.
+            // Most names are a single word, which need not be parsed for each row.
             true => (DEFAULT_NAMESPACE.to_string(), table.to_string()),
             false => resolve(&TableReference::parse_str(table))?,
         };
         let Some(target) = self.target(name.clone())? else {
             return Err(StoreError::no_table(&name.0, &name.1).into());
         };
-        // Other texts may mean something else than the name that they are.
+        // Other texts may refer to another table than their literal name.
         if !self.is_in_transaction() && quoted(table) == table {
             self.targets.keep_plain(&target);
         }

@@ -1,4 +1,4 @@
-//! One statement for each row of a batch of parameters, all of them or none.
+//! Runs a statement once for each row of a batch of parameters: all of them or none.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use common::type_names::{column_type_name, in_sql_words};
 use semantics::functions::{cast_nearest, own_values};
 use sql::{self, Parsed};
 
-/// A batch for `INSERT INTO t (…) VALUES ($1, …)`.
+/// The rows of an `INSERT INTO t (…) VALUES ($1, …)` as a batch.
 struct ParameterRows {
     target: IngestTarget,
     rows: RecordBatch,
 }
 
 impl Session {
-    /// Runs a statement that changes rows with the values of each row of `parameters`; the number of rows that were
-    /// changed. If one fails, nothing is changed; in an open transaction it has failed.
+    /// Runs a statement that changes rows with the values of each row of `parameters`; returns the number of changed rows. If one row
+    /// fails, nothing is changed; an open transaction has then failed.
     pub async fn execute_rows(&self, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
         let entry = self.register_statement(sql);
         let changed = self.run_rows(entry.query(), sql, parameters).instrument(entry.query().span.clone()).await;
@@ -67,7 +67,7 @@ impl Session {
             return self.each_row(start_lock, query, sql, parameters).await;
         }
         self.execute_part(start_lock, "BEGIN").await?;
-        // Also where nobody waits for the end any more, and where somebody ends the COMMIT.
+        // It also takes effect if the caller is dropped, or if the COMMIT is stopped.
         let unfinished = RollbackOnDrop(self);
         let changed = self.each_row(start_lock, query, sql, parameters).await?;
         query.commit_guard.begin_commit()?;
@@ -96,8 +96,8 @@ impl Session {
         Ok(changed)
     }
 
-    /// The rows of an INSERT that does no more than to name columns, which need not be planned one by one; None for other
-    /// statements that change rows, and an error for all others.
+    /// The rows of an INSERT that only names columns, which need not be planned one by one. `None` for other statements that change rows,
+    /// and an error for all others.
     async fn plain_insert(&self, ctx: &StatementContext, parameters: &RecordBatch) -> Result<Option<ParameterRows>, EngineError> {
         self.check_not_failed()?;
         let statement = match ctx.parsed().await? {
@@ -120,7 +120,7 @@ impl Session {
         if differ_by_case_alone(stored.schema()) {
             return Ok(None);
         }
-        // Says what is wrong with the statement, too.
+        // This also reports what is wrong with the statement.
         let fields = ctx.prepared(*statement).await?.parameters;
         if fields.len() != parameters.num_columns() {
             return Err(wrong_count(fields.len(), parameters.num_columns()));
@@ -141,7 +141,7 @@ impl Session {
     }
 }
 
-/// A transaction in which some of the rows may have had their effect can only be rolled back.
+/// Some rows may have taken effect already, so the transaction can only be rolled back.
 struct RollbackOnly<'a>(&'a Session);
 
 impl Drop for RollbackOnly<'_> {
@@ -155,20 +155,20 @@ struct RollbackOnDrop<'a>(&'a Session);
 
 impl Drop for RollbackOnDrop<'_> {
     fn drop(&mut self) {
-        // Fails where none is open any more, which is as good.
+        // It fails if no transaction is open any more, which is fine.
         let _ = self.0.roll_back();
     }
 }
 
 fn is_plain_query(statement: &Statement) -> bool {
-    // EXPLAIN is none that changes rows, whatever it is about.
+    // EXPLAIN changes no rows, whatever statement it explains.
     let Statement::Statement(statement) = statement else { return true };
-    // `WITH … UPDATE` is a query to the parser.
+    // For the parser `WITH … UPDATE` is a query.
     let ast::Statement::Query(query) = statement.as_ref() else { return false };
     !matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_))
 }
 
-/// Rows that are sent find their columns without regard to case where no name is the same.
+/// Incoming rows fall back to matching column names without regard to case, so the names must differ by more than case.
 fn differ_by_case_alone(schema: &Schema) -> bool {
     let mut names = HashSet::new();
     !schema.fields().iter().all(|field| names.insert(field.name().to_ascii_lowercase()))
@@ -183,7 +183,7 @@ fn names_of_plain_insert(statement: &Statement) -> Option<(ast::ObjectName, Vec<
     let parameters = (1..=row.content.len()).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
     let columns = insert.columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
-    // So it has no other clause.
+    // If the texts are equal, it has no other clause.
     if statement.to_string() != format!("INSERT INTO {table}{columns} VALUES ({parameters})") {
         return None;
     }

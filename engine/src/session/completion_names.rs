@@ -1,4 +1,4 @@
-//! What there is, for those who complete names and list tables.
+//! Names for completion and for lists of tables.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use common::error::EngineError;
 use common::names::TEMP;
 
 impl Session {
-    /// Tables and views, for completion; those of the default schema without it, and volatile ones too.
+    /// Tables and views for completion, including temporary ones; names in the default schema are unqualified.
     pub fn table_names(&self) -> Vec<String> {
         let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE || listed.kind == VOLATILE {
             true => listed.name,
@@ -27,23 +27,23 @@ impl Session {
         names
     }
 
-    /// Tables and views as of now, by schema and name.
+    /// The current tables and views, by schema and name.
     pub fn tables(&self) -> Result<Vec<TableListing>, EngineError> {
         Ok(self.catalog.now()?.listing(&self.catalog.temporary())?)
     }
 
-    /// A stored table as of now; None for a view, and where there is none of the name.
+    /// A stored table as of now; `None` for a view, or if there is none of this name.
     pub fn table(&self, schema: &str, name: &str) -> Result<Option<TableListing>, EngineError> {
         Ok(self.catalog.now()?.listed(schema, name)?)
     }
 
-    /// Whether the session's user has a table or view of this name, of any schema.
+    /// Whether the session's user can see a table or view of this name, in any schema.
     pub fn has_table(&self, schema: &str, name: &str) -> Result<bool, EngineError> {
         let schema = CatalogHandle(Arc::clone(&self.catalog)).schema(schema);
         Ok(schema.is_some_and(|schema| schema.table_exist(name)))
     }
 
-    /// The tables of the schema `system`, which no other list has.
+    /// The tables of the schema `system`, which no other list contains.
     pub fn system_tables(&self) -> Vec<TableListing> {
         system_listing()
     }
@@ -56,7 +56,7 @@ impl Session {
         Ok(names)
     }
 
-    /// The columns of a stored or temporary table; empty where there is none.
+    /// The columns of a stored or temporary table; empty if there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
         let names = |schema: &SchemaRef| schema.fields().iter().map(|field| field.name().clone()).collect();
         if let Some(temporary) = self.catalog.temporary().named(&TableReference::parse_str(table)) {

@@ -1,4 +1,4 @@
-//! A session that is set as another one is.
+//! Copies the settings of one session to another.
 
 use datafusion::execution::FunctionRegistry;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use super::Session;
 use common::engine_settings::{EngineSettings, switches};
 use common::error::EngineError;
 
-/// What a prepared statement takes beside its words: its plan.
+/// The approximate memory of a prepared statement's plan, besides its text.
 const PLAN_BYTES: usize = 16 << 10;
 
 impl Session {
-    /// Settings, prepared statements and temporary tables become those of `other`. A prepared statement comes along as its words and is
-    /// planned when it is executed: one that makes no sense any more is in nobody's way before that.
+    /// Copies the settings, prepared statements and temporary tables of `other`. A prepared statement is copied as text and planned when
+    /// it is executed: one that is no longer valid disturbs nothing before that.
     pub fn copy_settings_from(&self, other: &Session) -> Result<(), EngineError> {
         let options = Arc::clone(other.context.state_ref().read().config().options());
         {
             let state = self.context.state_ref();
             let mut state = state.write();
             *state.config_mut().options_mut() = options.as_ref().clone();
-            // As DataFusion does after SET: some functions know the time zone, among others.
+            // As DataFusion does after SET, because some functions cache settings such as the time zone.
             let functions = state.scalar_functions().values();
             let changed: Vec<_> = functions.filter_map(|function| function.inner().with_updated_config(&options)).collect();
             for function in changed {
@@ -29,17 +29,17 @@ impl Session {
         self.transaction.set_durability(EngineSettings::durability_of(&switches(&options).durability)?);
         let prepared = other.prepared.lock().clone();
         *self.prepared.lock() = prepared;
-        // The same ones: what one of the two makes or drops, the other has or has not.
+        // These are shared, not copied: both sessions see what either creates or drops.
         self.catalog.share_temporary_tables(&other.catalog);
         Ok(())
     }
 
-    /// What its prepared statements take, about.
+    /// The approximate memory of its prepared statements.
     pub fn prepared_bytes(&self) -> usize {
         self.prepared.lock().values().map(|text| Session::bytes_of_prepared(text)).sum()
     }
 
-    /// What it takes to keep this statement prepared, about.
+    /// The approximate memory for keeping this statement prepared.
     pub fn bytes_of_prepared(sql: &str) -> usize {
         sql.len().saturating_mul(2).saturating_add(PLAN_BYTES)
     }

@@ -1,5 +1,5 @@
-//! Statements that come as plans made elsewhere instead of SQL. From the plan on they are as all others: listed, limited in
-//! time and memory, ended by KILL, in the session's transaction, and within the rights of its user.
+//! Statements that arrive as foreign plans instead of SQL. From the plan on they are like all others: registered, with time and memory
+//! limits, stopped by KILL, in the session's transaction, and with the rights of its user.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use common::stack::deep;
 const BROKE_OFF: &str = "planning it broke off";
 
 impl Session {
-    /// As `execute`, of a statement whose plan `build` makes of so many bytes. `text` is what lists and the audit show of it: one line,
-    /// without secrets. Only plans that read are taken.
+    /// As `execute`, for a statement whose plan `build` makes from input of this size. `text` is what lists and the audit show: one line,
+    /// without secrets. Only plans that read are accepted.
     pub async fn execute_plan_of<B, F>(
         &self,
         text: &str,
@@ -41,7 +41,7 @@ impl Session {
         self.run_plan_of(text, size_bytes, binding, build, None).await
     }
 
-    /// The same with the values of a row of `parameters` for the plan's parameters, in the order of its columns.
+    /// The same with values for the plan's parameters: a row of `parameters`, in the order of its columns.
     pub async fn execute_plan_with<B, F>(
         &self,
         text: &str,
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// What a plan takes and gives that somebody is about to run: where it is refused, that is audited as if it had been.
+    /// The parameters and columns of a plan that a client is about to run. If it is refused, that is audited as if it had run.
     pub async fn describe_plan_of<B, F>(&self, text: &str, binding: &Binding, build: B) -> Result<Description, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,
@@ -88,8 +88,8 @@ impl Session {
         .await
     }
 
-    /// Something that is done with plans and runs none of them, such as making one for elsewhere of the statement `text`. Where it is
-    /// refused, that is audited as if it had been run.
+    /// Does something with plans without running one, such as making a plan of the statement `text` for another system. If it is refused,
+    /// that is audited as if it had run.
     pub async fn with_plans<W, F, T>(&self, text: &str, binding: &Binding, work: W) -> Result<T, EngineError>
     where
         W: FnOnce(Arc<PlanContext>) -> F,
@@ -109,12 +109,12 @@ impl Session {
         let start_lock = self.start_lock(&query).await?;
         let ctx = self.begin(&start_lock, "", &query)?;
         let context = ctx.plan_context(binding);
-        // SQL that cannot be planned is a fault of ours, in the words of one.
+        // A panic while planning SQL is a fault of ours, so it becomes an internal error.
         let done = catch_panic(async move { work(context).await }, || EngineError::internal(BROKE_OFF));
         self.in_time(deep(usize::MAX, done)).await
     }
 
-    /// Nothing that reads meets a change that was made meanwhile, so nothing is tried again.
+    /// A plan that reads meets no conflict, so it is not retried.
     async fn run_plan_of<B, F>(
         &self,
         text: &str,
@@ -155,7 +155,7 @@ impl Session {
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
         self.check_not_failed()?;
-        // Errors are at no place of a text.
+        // Errors have no position, because there is no text.
         ctx.sql.clear();
         let context = ctx.plan_context(binding);
         let plan = read_by(build, &context).await?;
@@ -173,7 +173,7 @@ impl StatementContext {
     }
 }
 
-/// The plan, which reads, and all of what stands beside it.
+/// Builds the plan, checks that it only reads, and checks its binding.
 async fn read_by<B, F>(build: B, context: &Arc<PlanContext>) -> Result<LogicalPlan, EngineError>
 where
     B: FnOnce(Arc<PlanContext>) -> F,
@@ -185,8 +185,7 @@ where
     Ok(plan)
 }
 
-/// A plan may be one that no SQL becomes. What the planner dies of, or finds impossible, is an error of that statement, and nobody
-/// else's.
+/// A foreign plan may be one that no SQL produces. A panic or an internal error of the planner must only fail this statement.
 async fn guarded<T>(planning: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
     let wrong = |why: &str| {
         let message = format!("this plan cannot be run: {why}");

@@ -1,4 +1,4 @@
-//! Files that a program has read into a table.
+//! Imports files that a program reads into a table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Batches that a program sends, into a table.
+//! Ingests batches that a program sends into a table.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use common::error::EngineError;
 use common::type_names::full_name;
 
 impl Session {
-    /// Adds all rows in one commit, or in the open transaction; none if the stream fails. The number of rows.
+    /// Adds all rows in one commit, or in the open transaction; none if the stream fails. Returns the number of rows.
     pub async fn ingest(
         &self,
         target: IngestTarget,
         schema: SchemaRef,
         batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
     ) -> Result<u64, EngineError> {
-        // There may be a table of that name in another schema.
+        // A table of that name may exist in another schema.
         let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
         let entry = self.register_statement(&format!("INGEST INTO {name}"));
         let run = async {
@@ -34,7 +34,7 @@ impl Session {
         entry.close(StatementKind::Write, rows, done)
     }
 
-    /// As a part of the statement that `query` stands for, which has the session's turn.
+    /// As part of the statement `query`, which holds the start lock.
     pub(crate) async fn ingest_in(
         &self,
         start_lock: &StartLock<'_>,

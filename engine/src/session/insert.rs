@@ -1,4 +1,4 @@
-//! INSERT of few literal rows, past the planner, and the rows of a target into the store.
+//! INSERT of few literal rows without the planner, and the write of a target's rows to the store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use common::privilege::Privilege;
 use common::report::ReportCollector;
 
 impl Session {
-    /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.
+    /// Runs the statement if it is an INSERT of few literal rows; `None` if it has to be planned.
     pub(crate) async fn insert_directly(&self, text: &str, query: &Query) -> Result<Option<QueryOutput>, EngineError> {
         let started = Instant::now();
         if !self.inserts_directly() {
@@ -35,11 +35,11 @@ impl Session {
         }
         let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
         let Some(rows) = target.rows(&statement, self.catalog.zone().as_deref()) else { return Ok(None) };
-        // It is done in less time than somebody else takes to end it.
+        // It is done before anybody could stop it.
         query.commit_guard.begin_commit()?;
         query.set_kind(StatementKind::Write);
         let count = match self.write_rows(&target, rows).await {
-            // Begins anew, as every statement does that met a change.
+            // Starts again, as every statement does after a conflict.
             Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) if !self.is_in_transaction() => {
                 query.commit_guard.abandon_commit();
                 return Ok(None);
@@ -60,7 +60,7 @@ impl Session {
         Ok(Some(QueryOutput::write_output(count_batch(count)?, report_sources)))
     }
 
-    /// What is set says so, and names and literals mean what they mean by default.
+    /// Whether direct inserts are enabled, and names and literals have their default meaning.
     fn inserts_directly(&self) -> bool {
         let directly = {
             let state = self.context.state_ref();
@@ -76,7 +76,7 @@ impl Session {
         !temporary.is_empty() && temporary.named(&statement.reference()).is_some()
     }
 
-    /// Whether names mean what they mean by default.
+    /// Whether identifiers have their default meaning.
     pub(crate) fn names_are_plain(&self) -> bool {
         let state = self.context.state_ref();
         let state = state.read();
@@ -88,7 +88,7 @@ impl Session {
     pub(super) fn target(&self, name: (String, String)) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         check_not_audit(&name.0, &name.1)?;
         let target = match self.transaction.snapshot() {
-            // It may have changed the table itself.
+            // The transaction may have changed the table.
             Some(snapshot) => match snapshot.table(&name.0, &name.1)? {
                 Some(table) => Some(Arc::new(InsertTarget::new(&self.engine, &table)?)),
                 None => None,
@@ -98,7 +98,7 @@ impl Session {
         self.seen_target(target)
     }
 
-    /// None for a table that the session's user does not see; an error where rows may not be put into it.
+    /// `None` for a table that the session's user cannot see; an error if the user may not insert into it.
     fn seen_target(&self, target: Option<Arc<InsertTarget>>) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         let (Some(target), Some(authorization)) = (&target, self.catalog.authorization_now()?) else { return Ok(target) };
         let known = &target.known;
@@ -109,13 +109,13 @@ impl Session {
         Ok(Some(Arc::clone(target)))
     }
 
-    /// Whether the session's user may put rows into a table that it has put some into before.
+    /// Whether the session's user may still insert into a table that the session has written to before.
     pub(super) fn may_insert(&self, target: &InsertTarget) -> Result<bool, EngineError> {
         let Some(authorization) = self.catalog.authorization_now()? else { return Ok(true) };
         Ok(authorization.on_table(target.known.id, &target.known.namespace).has(Privilege::Insert))
     }
 
-    /// Rows as the target declares them, in its order. A conflict if the table has changed since the target was made.
+    /// Writes rows in the target's declared types and order. A conflict if the table has changed since the target was made.
     pub(super) async fn write_rows(&self, target: &Arc<InsertTarget>, rows: RecordBatch) -> Result<u64, EngineError> {
         let count = rows.num_rows() as u64;
         if count == 0 {
@@ -127,7 +127,7 @@ impl Session {
         }
         let catalog = self.catalog.for_statement(None)?;
         let (scope, now) = (catalog.write_scope(), catalog.snapshot());
-        // The rows and the rules are those of the table as it was: it must still be so in what the transaction begins with.
+        // The rows and the rules are for a known version of the table, so the transaction must begin with that version.
         let is_as_known = |table| TableVersion::from(&table) == target.known;
         if !now.table(&target.known.namespace, &target.known.name)?.is_some_and(is_as_known) {
             return Err(StoreError::Conflict { table: target.known.name.clone() }.into());
@@ -139,11 +139,11 @@ impl Session {
             writer.write(rows)?;
             writer.commit_now("INSERT")
         };
-        // Without a file to write and keys to look for there is nothing to wait for.
+        // Without a file to write and keys to search there is nothing to wait for.
         if is_quick { write() } else { blocking(write).await }
     }
 
-    /// False, and nothing is done, where the table's log cannot have them by itself.
+    /// Returns false, without any effect, if the rows cannot go to the table's log alone.
     async fn append_to_log(&self, target: &Arc<InsertTarget>, rows: &RecordBatch) -> Result<bool, EngineError> {
         check_not_null(rows, &target.write, 0)?;
         if !target.rules.checks.is_empty() {
@@ -161,7 +161,7 @@ impl Session {
             engine.maintenance.wake();
             Ok(appended)
         };
-        // Flushes, and what others commit, are waited for where that holds up no other task.
+        // Waits for flushes and for the commits of others must not delay other tasks.
         if durability == Durability::Sync || self.engine.store.is_committing() {
             let done = blocking_here(move || Ok(append()?.map(Acknowledgement::wait).transpose()?)).await?;
             return Ok(done.is_some());

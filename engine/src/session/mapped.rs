@@ -1,7 +1,7 @@
-//! A table as files and places in them, for another process of this machine that maps them itself.
+//! A table as files and positions in them, for another process on this machine that maps the files itself.
 //!
-//! A sealed segment is an Arrow IPC file that never changes, so its place is all that need be told. Rows that are in no such
-//! file, or are scattered among many deleted ones, are told by their numbers, and have to be read by a query.
+//! A sealed segment is an Arrow IPC file that never changes, so its path and positions are enough. Rows that are in no such file, or are
+//! scattered among many deleted ones, are listed by row number and have to be read by a query.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,25 +17,25 @@ use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::full_name;
 
-/// A part whose rows lie in more pieces than this is quicker read than put together.
+/// A part whose rows are in more pieces than this is read faster by a query.
 const PIECES_MAX: usize = 10_000;
 
 /// A table at the version that the session sees.
 ///
-/// **Invariant:** files stay as long as somebody holds that version: a transaction of the session, or a stream.
+/// **Invariant:** files stay as long as a transaction of the session, or a stream, holds that version.
 #[derive(Debug, PartialEq)]
 pub struct MappedTable {
     pub version: u64,
-    /// The declared columns that were asked for, which a file may hold in a narrower type.
+    /// The requested columns as declared; a file may store them in a narrower type.
     pub schema: SchemaRef,
-    /// In the order in which the rows lie.
+    /// In the order of the rows.
     pub parts: Vec<MappedPart>,
 }
 
 #[derive(Debug, PartialEq)]
 pub enum MappedPart {
     File(MappedFile),
-    /// Rows of the table without the deleted ones, counted from 0.
+    /// Rows of the table without deleted ones, counted from 0.
     Rows(Range<u64>),
 }
 
@@ -44,20 +44,20 @@ pub enum MappedPart {
 pub struct MappedFile {
     pub path: PathBuf,
     pub size_bytes: u64,
-    /// For each column of the schema, which one of the file it is.
+    /// For each column of the schema, its index in the file.
     pub columns: Vec<usize>,
     pub batches: Vec<MappedBatch>,
 }
 
 #[derive(Debug, PartialEq)]
 pub struct MappedBatch {
-    /// In the file's footer.
+    /// The index in the file's footer.
     pub index: usize,
-    /// In the file: the message, and behind it its buffers.
+    /// The position of the message in the file; the buffers follow it.
     pub offset: u64,
     pub metadata_bytes: u64,
     pub body_bytes: u64,
-    /// Rows of the batch, counted from 0, that are wanted and not deleted.
+    /// The requested and undeleted rows of the batch, counted from 0.
     pub rows: Vec<Range<u64>>,
 }
 
@@ -73,8 +73,8 @@ impl MappedTable {
 }
 
 impl Session {
-    /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's
-    /// user must be one who may read it. The audit has it as `MAP main.t`.
+    /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's user needs
+    /// SELECT. The audit shows it as `MAP main.t`.
     pub fn mapped_table(
         &self,
         schema: &str,
@@ -120,14 +120,14 @@ fn chosen(table: &TableSnapshot, names: Option<&[String]>) -> Result<Vec<usize>,
     }
 }
 
-/// Rows of the table, deleted ones left out, from part to part.
+/// The requested window of the table's rows, not counting deleted ones, which advances from part to part.
 struct RowWindow {
     next: u64,
     wanted: Range<u64>,
 }
 
 impl RowWindow {
-    /// Of rows that are there and follow each other, those that are wanted.
+    /// The requested rows among the next consecutive ones.
     fn take(&mut self, rows: Range<u64>) -> Range<u64> {
         let first = self.next;
         self.next += rows.end - rows.start;
@@ -136,7 +136,7 @@ impl RowWindow {
     }
 }
 
-/// What is wanted of a part; None if nothing is.
+/// The requested rows of a part; `None` if there are none.
 fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Option<MappedPart> {
     let first = numbering.next;
     let in_file = part.segment().zip(part.places(columns));
@@ -164,7 +164,7 @@ fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Opti
     }
 }
 
-/// The rows of a batch that are not deleted, counted in the batch.
+/// The undeleted rows of a batch, as positions in the batch.
 fn live_ranges(part: &ScanPart, batch: usize) -> impl Iterator<Item = Range<u64>> {
     let rows = part.batch_rows(batch);
     let deleted = part.deletions().map(|deletions| deletions.positions_in(rows.start, rows.end));
@@ -173,7 +173,7 @@ fn live_ranges(part: &ScanPart, batch: usize) -> impl Iterator<Item = Range<u64>
     ends.map(move |end| std::mem::replace(&mut start, end + 1)..end).filter(|rows| !rows.is_empty())
 }
 
-/// Rows that follow each other are one piece.
+/// Consecutive rows are merged into one piece.
 fn push(parts: &mut Vec<MappedPart>, part: Option<MappedPart>) {
     match (parts.last_mut(), part) {
         (Some(MappedPart::Rows(before)), Some(MappedPart::Rows(rows))) if before.end == rows.start => before.end = rows.end,

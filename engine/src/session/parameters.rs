@@ -1,4 +1,4 @@
-//! Statements with parameters: what they take and give, and running them with values.
+//! Statements with parameters: their description, and how they run with values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use common::error::EngineError;
 use common::stack::deep;
 use sql::{self, PARAMETERS_MAX, Parsed};
 
-/// What a statement takes and gives.
+/// The parameters and the result columns of a statement.
 #[derive(Debug, Clone)]
 pub struct Description {
     pub kind: StatementKind,
-    /// The columns of its rows; none where it is no query.
+    /// The columns of its rows; none if it is not a query.
     pub schema: SchemaRef,
-    /// `$1`, `$2`, … in order with the types that the statement needs; Null where any will do.
+    /// `$1`, `$2`, … in order, with the types that the statement needs; Null if any type will do.
     pub parameters: SchemaRef,
 }
 
@@ -56,12 +56,12 @@ impl Description {
 }
 
 impl Session {
-    /// What a statement takes and gives, without running it.
+    /// The description of a statement, without running it.
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
         self.described_as(sql, &Query::unregistered()).boxed().await
     }
 
-    /// The same of a statement that a user is about to run: where it is refused, that is audited as if it had been.
+    /// The description of a statement that a user is about to run: if it is refused, that is audited as if it had run.
     pub async fn describe_to_run(&self, sql: &str) -> Result<Description, EngineError> {
         let query = self.unregistered(sql);
         let described = self.described_as(sql, &query).instrument(query.span.clone()).boxed().await;
@@ -74,7 +74,7 @@ impl Session {
         self.in_time(deep(sql.len(), self.described(&ctx))).await
     }
 
-    /// What is only looked at, within the time that a statement may take.
+    /// Runs a description within the statement timeout.
     pub(super) async fn in_time<T>(&self, work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
         match self.statement_timeout() {
             None => work.await,
@@ -99,7 +99,7 @@ impl Session {
         QueryOutput::of_entry(entry, done)
     }
 
-    /// As a part of the statement that `query` stands for, which has the session's turn.
+    /// As part of the statement `query`, which holds the start lock.
     pub(super) async fn execute_row(
         &self,
         start_lock: &StartLock<'_>,
@@ -176,7 +176,7 @@ impl Session {
         Ok(Description { parameters: Arc::new(Schema::new(prepared.parameters)), ..Description::of_plan(&prepared.plan) })
     }
 
-    /// What EXECUTE of the text of a PREPARE gives.
+    /// The description of EXECUTE, from the text of its PREPARE.
     async fn described_prepared(&self, ctx: &StatementContext, text: &str) -> Result<Description, EngineError> {
         let Parsed::Statement(statement) = sql::parse(&ctx.state, text)? else {
             return Ok(Description::without_rows(StatementKind::Set));
@@ -201,22 +201,22 @@ impl Session {
     }
 }
 
-/// A plan that has parameters.
+/// A plan with parameters.
 pub(super) struct Prepared {
     pub plan: LogicalPlan,
-    /// `$1` to the last one, whether or not each of them occurs; Null where any type will do.
+    /// From `$1` to the last one, whether or not each of them occurs; Null if any type will do.
     pub parameters: Vec<FieldRef>,
-    /// The types that a PREPARE says, those of the first parameters.
+    /// The types that a PREPARE declares, for the first parameters.
     declared: Vec<FieldRef>,
 }
 
 impl Prepared {
-    /// Of a plan that was made elsewhere, and has no text.
+    /// For a foreign plan, which has no text.
     pub fn of_plan(plan: LogicalPlan) -> Result<Prepared, EngineError> {
         Ok(Prepared { parameters: parameter_fields(&plan, &[], Taken::new(), 0)?, plan, declared: Vec::new() })
     }
 
-    /// The plan with values for its parameters; those of table functions alone have theirs already.
+    /// The plan with values for its parameters; parameters of table functions have got theirs before.
     pub fn filled(self, values: Vec<ScalarAndMetadata>) -> Result<LogicalPlan, EngineError> {
         if self.parameters.len() != values.len() {
             return Err(wrong_count(self.parameters.len(), values.len()));
@@ -237,7 +237,7 @@ impl Prepared {
     }
 }
 
-/// The plan that an EXPLAIN is about; another one is itself.
+/// The plan inside of an EXPLAIN; any other plan itself.
 fn explained(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
         LogicalPlan::Explain(explain) => &explain.plan,
@@ -247,9 +247,9 @@ fn explained(plan: &LogicalPlan) -> &LogicalPlan {
 }
 
 impl StatementContext {
-    /// Planned as PREPARE plans it, so that parameters have the types of what they stand beside.
+    /// Planned as by PREPARE, so that DataFusion infers the types of parameters from their context.
     pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepared, EngineError> {
-        // What is explained is prepared, since EXPLAIN has options that PREPARE cannot say.
+        // The statement inside of an EXPLAIN is prepared, because PREPARE cannot express the options of EXPLAIN.
         let statement = match statement {
             Statement::Explain(mut explain) => {
                 explain.statement = Box::new(as_prepare(*explain.statement)?);
@@ -272,7 +272,7 @@ impl StatementContext {
                 (fields, Arc::unwrap_or_clone(input))
             }
         };
-        // Without types, DataFusion has those that it has concluded there.
+        // Without declared types, the plan has those that DataFusion has inferred.
         let declared = if has_types { fields } else { Vec::new() };
         let parameters = parameter_fields(&plan, &declared, self.function_parameters.taken(), used)?;
         Ok(Prepared { plan, parameters, declared })
@@ -301,7 +301,7 @@ fn says_types(statement: &Statement) -> bool {
     matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
 }
 
-/// The greatest number of a parameter in the text; 0 where there is none.
+/// The highest number of a parameter in the text; 0 if there is none.
 fn last_parameter(statement: &Statement) -> usize {
     match statement {
         Statement::Statement(statement) => parameter_numbers(statement.as_ref()).last().copied().unwrap_or(0),
@@ -334,7 +334,8 @@ pub(super) fn takes_parameters(statement: &Statement) -> bool {
     )
 }
 
-/// Those of the plan, and `taken` by table functions, which are in no plan. As many as a text uses or a PREPARE declares need not be in it.
+/// The parameters of the plan, and those `taken` by table functions, which are in no plan. A text may use, or a PREPARE declare,
+/// parameters that are not in the plan.
 fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, used: usize) -> Result<Vec<FieldRef>, EngineError> {
     let mut known = plan.get_parameter_fields()?;
     for (name, field) in taken {
@@ -342,7 +343,7 @@ fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, use
     }
     let mut last = used.max(declared.len());
     for name in known.keys() {
-        // SQL was asked before; a plan from elsewhere says any number.
+        // SQL was checked before; a foreign plan may use any number.
         let Some(number) = parameter_number(name).filter(|number| (1..=PARAMETERS_MAX).contains(number)) else {
             return Err(EngineError::unsupported(format!("the parameter {name}"), Some("write $1, $2, … or ?")));
         };
@@ -352,7 +353,7 @@ fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, use
     let field = |number: usize| {
         let name = format!("${number}");
         match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()).or_else(|| stated.get(&name).cloned()) {
-            // Of a tensor the shape goes along.
+            // The field of a tensor includes its shape.
             Some(field) => Arc::new(field.as_ref().clone().with_name(name).with_nullable(true)),
             None => Arc::new(Field::new(name, DataType::Null, true)),
         }
@@ -360,7 +361,7 @@ fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, use
     Ok((1..=last).map(field).collect())
 }
 
-/// What DataFusion does not conclude: how many rows is a BIGINT, and what is cast has the type that is asked for.
+/// Types that DataFusion does not infer: a row count is a BIGINT, and the operand of a cast has the target type.
 fn stated_types(plan: &LogicalPlan) -> Result<HashMap<String, FieldRef>, EngineError> {
     let mut types = HashMap::new();
     let count: FieldRef = Arc::new(Field::new("", DataType::Int64, true));

@@ -1,4 +1,4 @@
-//! Logical plans become operators: DataFusion's planner, with what of ours has operators of its own.
+//! Plans operators with DataFusion's planner, extended by the nodes of ours that have their own operators.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a planned statement does: queries start, settings and prepared statements change the session.
+//! Runs planned statements: queries start, settings and prepared statements change the session.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Session {
                 let reset = sql::reset_variable(reset, ctx.state.config().options(), &self.defaults())?;
                 self.change(ctx, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
             }
-            // What is kept is the text, which each EXECUTE plans anew.
+            // Only the text is stored, and each EXECUTE plans it anew.
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => match self.prepared.lock().entry(prepare.name) {
                 Entry::Occupied(entry) => Err(wrong_name(entry.key(), "already exists")),
                 Entry::Vacant(entry) => {
@@ -57,8 +57,8 @@ impl Session {
         }
     }
 
-    /// What is granted on a schema is granted on its name. A commit takes it away with the name: one that has dropped
-    /// the schema and made another of that name does not, and who was let into the old one would be in the new one.
+    /// Grants on a schema are stored by its name. The commit of a DROP SCHEMA removes them, but not if the transaction also creates a
+    /// schema of the same name: then the grantees of the old one would have access to the new one.
     fn check_not_made_anew(&self, ddl: &DdlStatement) -> Result<(), EngineError> {
         let DdlStatement::CreateCatalogSchema(command) = ddl else { return Ok(()) };
         let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
@@ -79,7 +79,7 @@ impl Session {
         self.prepared.lock().get(name).cloned()
     }
 
-    /// Tables are as of now in an EXECUTE, not as they were when it was prepared.
+    /// EXECUTE sees the current tables, not those at the time of PREPARE.
     async fn execute_prepared(&self, ctx: &StatementContext, execute: Execute) -> Result<QueryOutput, EngineError> {
         let text = self.prepared_text(&execute.name).ok_or_else(|| wrong_name(&execute.name, "does not exist"))?;
         let values = ctx.constants(&execute.parameters)?;
@@ -90,7 +90,7 @@ impl Session {
         ctx.query(&ctx.prepared(*statement).await?.filled(values)?).await
     }
 
-    /// A statement that changes the session alone.
+    /// A statement that only changes the session.
     async fn change(&self, ctx: &StatementContext, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
         self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
         let set = switches(self.context.state_ref().read().config().options());
@@ -98,14 +98,14 @@ impl Session {
         Ok(ctx.nothing(StatementKind::Set))
     }
 
-    /// The settings a session begins with.
+    /// The initial settings of a session.
     fn defaults(&self) -> Arc<ConfigOptions> {
         Arc::clone(self.engine.session_config().options())
     }
 }
 
 impl StatementContext {
-    /// The values of an EXECUTE.
+    /// The parameter values of an EXECUTE.
     fn constants(&self, parameters: &[Expr]) -> Result<Vec<ScalarAndMetadata>, EngineError> {
         let context = SimplifyContext::builder()
             .with_config_options(Arc::clone(self.state.config_options()))
@@ -132,7 +132,7 @@ fn wrong_name(name: &str, problem: &str) -> EngineError {
     EngineError::Sql { message: format!("Prepared statement '{name}' {problem}"), position: None, hint: None }
 }
 
-/// An error of EXECUTE has its position in the text of PREPARE, and that text is not the one that is shown.
+/// An error of EXECUTE has its position in the text of PREPARE, which is not shown. So the position is removed.
 fn without_place(error: EngineError) -> EngineError {
     match error {
         EngineError::Sql { message, hint, .. } => EngineError::Sql { message, position: None, hint },

@@ -17,13 +17,13 @@ use common::report::QueryReport;
 
 #[derive(Debug)]
 pub struct SessionIdentity {
-    /// Of the session, within the process.
+    /// The number of the session within the process.
     pub number: u64,
     pub principal: Principal,
 }
 
 impl SessionIdentity {
-    /// The user, or whoever runs this process.
+    /// The user, or the one who runs this process.
     pub fn of(engine: &EngineShared, user: Option<&str>) -> SessionIdentity {
         static PROCESS: LazyLock<Principal> = LazyLock::new(|| Principal::process(&std::env::var("USER").unwrap_or_default()));
         let principal = user.map_or_else(|| PROCESS.clone(), Principal::user);
@@ -32,7 +32,7 @@ impl SessionIdentity {
 }
 
 impl Session {
-    /// A statement of this session begins; it is listed as `text`.
+    /// Registers a new statement of this session, shown as `text`.
     pub(crate) fn register_statement(&self, text: &str) -> StatementEntry {
         self.engine.queries.register_statement(
             self.identity.number,
@@ -66,8 +66,8 @@ impl Session {
         found
     }
 
-    /// How far the statement is that this session began last, of those that have not ended; None where there is none. Whoever
-    /// asks waits for nothing and runs no statement himself.
+    /// The progress of the session's most recent running statement; `None` if there is none. It does not wait and does not run a
+    /// statement.
     pub fn progress(&self) -> Option<QueryReport> {
         self.engine.queries.last_of(self.identity.number).map(|query| query.report())
     }
@@ -78,10 +78,10 @@ impl Session {
         (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms))
     }
 
-    /// Runs the statement if it is a KILL, which also works in a transaction that has failed.
+    /// Runs the statement if it is a KILL, which also works in a failed transaction.
     pub(super) fn kill(&self, ctx: &StatementContext, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
         let Some(id) = killed_by(statement)? else { return Ok(None) };
-        // Asked now: who was an administrator when the session began may be none any more.
+        // Checked now, because an administrator at the start of the session may no longer be one.
         let is_admin = ctx.catalog.check(|authorization| authorization.admin("end statements of others")).is_ok();
         self.engine.queries.kill(id, &self.identity.principal, is_admin)?;
         Ok(Some(ctx.nothing(StatementKind::Ddl)))

@@ -1,4 +1,4 @@
-//! What table functions ask about the tables of their session.
+//! Gives table functions access to the tables of their session.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The state that sessions of an engine begin with, made once: hundreds of functions and rules took most of the time that a session
-//! takes to make, and a call over Flight may have one of its own.
+//! The initial state of an engine's sessions, built once: hundreds of functions and rules took most of the time of creating a session,
+//! and a call over Flight may have a session of its own.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use semantics::functions::list_operators::ListOperators;
 use semantics::functions::untyped_nulls::UntypedNulls;
 use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
 
-/// A session's own, without a catalog. They share DataFusion's `session_id`, which nothing reads: the engine numbers sessions itself.
+/// A session's own state, without a catalog. All share DataFusion's `session_id`, which nothing reads: the engine numbers sessions
+/// itself.
 pub fn state(engine: &EngineShared) -> SessionState {
     let mut state = engine.session_template.get_or_init(|| made(engine)).clone();
     // Functions registered with one session are not visible to the others.
@@ -50,9 +51,9 @@ fn made(engine: &EngineShared) -> SessionState {
 fn analyzer_rules() -> AnalyzerRules {
     let mut rules = optimizer::analyzer_rules();
     rules.push(Arc::new(optimizer::CheckedArithmetic));
-    // It compares as the rule before it has made of comparisons.
+    // It needs the comparisons that the rule before it has made.
     rules.push(Arc::new(optimizer::VolatileValues));
-    // After the rule that changes functions.
+    // It must come after the rule that changes functions.
     rules.push(Arc::new(cancel::CancellableWindows));
     rules.insert(0, Arc::new(LongChains::before(rules.clone())));
     rules
@@ -61,7 +62,7 @@ fn analyzer_rules() -> AnalyzerRules {
 fn optimizer_rules(engine: &EngineShared) -> OptimizerRules {
     let mut rules = optimizer::optimizer_rules();
     rules.push(Arc::new(functions::NearestFloatsOfSubqueries));
-    // After all others: what goes to another node is optimised for it.
+    // After all others, because the part for another node must be optimised first.
     rules.extend(engine.remote_tables.iter().map(|remote| remote.optimizer_rule()));
     rules
 }

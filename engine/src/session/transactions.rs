@@ -14,7 +14,7 @@ use crate::queries::StatementKind;
 use common::error::EngineError;
 
 impl Session {
-    /// Runs the statement if it is about transactions, or about other statements.
+    /// Runs the statement if it is about transactions, or a KILL.
     pub(super) fn control(&self, ctx: &StatementContext, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
         if let Some(killed) = self.kill(ctx, statement)? {
             return Ok(Some(killed));
@@ -50,7 +50,7 @@ impl Session {
         Ok(Some(ctx.nothing(StatementKind::Transaction)))
     }
 
-    /// What was revoked since the transaction has made use of it is not committed.
+    /// Does not commit if a privilege that the transaction has used was revoked.
     fn commit(&self) -> Result<(), EngineError> {
         if let Err(error) = self.check_used_privileges() {
             self.roll_back()?;
@@ -72,13 +72,13 @@ impl Session {
         }
     }
 
-    /// The commit looks again, while nobody changes users and grants; here it is said what to do about it.
+    /// The commit checks again under its lock; this check gives the hint what to do.
     fn check_used_privileges(&self) -> Result<(), EngineError> {
         let has_used = |access: &&Arc<SessionAccess>| !access.used.is_empty() && !self.transaction.has_failed();
         let Some(access) = self.access.as_ref().filter(has_used) else { return Ok(()) };
         let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
         let last = self.engine.store.snapshot()?;
-        // What others have dropped meanwhile is a conflict, and has no privileges any more that could be asked for.
+        // If others have dropped the object meanwhile, that is a conflict, and its privileges no longer exist.
         let is_changed = |id: &TableId| now.changed_version(*id) != base.changed_version(*id) && last.changed_version(*id).is_some();
         let is_there = |object: &GrantObject| match object {
             GrantObject::Table(id) => is_changed(id),
@@ -108,12 +108,12 @@ impl Session {
         self.transaction.check_not_failed()
     }
 
-    /// Whether BEGIN was run and neither COMMIT nor ROLLBACK yet.
+    /// Whether a BEGIN is open.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_open()
     }
 
-    /// Whether the open transaction can go back to this savepoint.
+    /// Whether the open transaction has this savepoint.
     pub fn has_savepoint(&self, name: &str) -> bool {
         self.transaction.has_savepoint(name)
     }
@@ -124,7 +124,7 @@ impl Session {
     }
 }
 
-/// Every transaction sees one version: what READ COMMITTED and REPEATABLE READ allow, and better.
+/// Every transaction reads one version, which is at least as strict as READ COMMITTED and REPEATABLE READ.
 fn read_only(modes: &[TransactionMode]) -> Result<bool, EngineError> {
     let mut read_only = false;
     for mode in modes {

@@ -1,7 +1,7 @@
-//! An open store with what its sessions share: memory, spill space, statistics, and the statements that run.
+//! An open store and what its sessions share: memory, spill space, statistics, and running statements.
 //!
 //! - `runtime` — memory and spill space
-//! - `config` — the settings that each session begins with
+//! - `config` — the initial settings of sessions
 
 mod config;
 mod runtime;
@@ -30,16 +30,16 @@ use config::{SessionDefaults, config};
 
 #[derive(Debug)]
 pub struct EngineShared {
-    // These before the store, which their threads must have let go of.
+    // These are dropped before the store, because their threads must have released it.
     pub maintenance: Maintenance,
     _listener: Option<Listener>,
     pub audit: OpenAuditWriter,
     pub store: Arc<Store>,
     pub runtime: Arc<RuntimeEnv>,
     pub statistics: StatisticsCache,
-    /// What CHECK, DEFAULT and keys are planned and searched with.
+    /// What is needed to plan CHECK and DEFAULT and to search keys.
     pub rules: RuleContext,
-    /// What sessions begin with; made with the first.
+    /// The initial state of sessions; built with the first one.
     pub session_template: OnceLock<SessionState>,
     pub transactions: OpenTransactions,
     pub queries: Arc<Queries>,
@@ -48,7 +48,7 @@ pub struct EngineShared {
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
-    // After the store: its files are closed when the directory goes.
+    // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
 
@@ -90,7 +90,7 @@ impl EngineShared {
         Ok(shared)
     }
 
-    /// The settings that a session begins with.
+    /// The initial settings of a session.
     pub fn session_config(&self) -> SessionConfig {
         let (partitions, query_memory_limit_bytes) = (self.partitions, self.query_memory_limit_bytes);
         config(SessionDefaults { partitions, query_memory_limit_bytes, statement_timeout_ms: self.statement_timeout_ms })

@@ -1,4 +1,4 @@
-//! What the operators of all statements share: memory and spill space.
+//! The shared resources of all statements' operators: memory and spill space.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use common::error::EngineError;
 use common::memory::SpillDir;
 
 pub fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize) -> Result<Arc<RuntimeEnv>, EngineError> {
-    // A reader may not write into the store's directory.
+    // A process that only reads must not write into the store's directory.
     let default_dir = || if options.read_only { std::env::temp_dir() } else { store.join("spill") };
     let spill_dir = options.spill_dir.clone().unwrap_or_else(default_dir);
     if !options.read_only && options.spill_dir.is_none() {
-        // Left by a process that was killed: the lock says that nobody else has the store open.
+        // A killed process left it: we hold the lock, so nobody else has the store open.
         let _ = std::fs::remove_dir_all(&spill_dir);
     }
     if options.spill_dir.is_some() {
@@ -25,7 +25,7 @@ pub fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize)
     let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_limit_bytes));
     let disk = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SpillDir::new(spill_dir)));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk);
-    // Directories of external tables are listed anew: files come and go.
+    // Directories of external tables are listed each time, because files come and go.
     let runtime = runtime.with_object_list_cache_limit(0).build_arc();
     runtime.map_err(EngineError::from)
 }

@@ -1,4 +1,4 @@
-//! Where a part of a statement is that DataFusion refuses and does not say the place of: conditions that are none, aggregates in WHERE.
+//! Finds the position of an error that DataFusion reports without one: conditions that are not BOOLEAN, and aggregates in WHERE.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -16,9 +16,9 @@ use crate::catalog::constraint_of;
 use sql::locate::offset_of;
 use sql::parse::{Parsed, parse};
 
-/// What an error says of the part that is wrong.
+/// What an error says about the wrong part.
 enum ErrorSpan<'a> {
-    /// As the plan shows it.
+    /// As the plan prints it.
     Filter {
         shown: &'a str,
     },
@@ -26,7 +26,7 @@ enum ErrorSpan<'a> {
     /// In HAVING without GROUP BY.
     Having,
     AggregateInWhere,
-    /// AND or OR, and whether what stands left of it is a condition.
+    /// AND or OR, and whether its left side is a condition.
     Side {
         operator: &'a str,
         left_is_condition: bool,
@@ -36,7 +36,7 @@ enum ErrorSpan<'a> {
     },
 }
 
-/// None where it is not known which of several parts is meant.
+/// `None` if it is unclear which of several parts is meant.
 pub fn error_span(sql: &str, state: &SessionState, error: &DataFusionError) -> Option<usize> {
     let DataFusionError::Plan(message) = error.find_root() else { return None };
     let wrong = ErrorSpan::of(message)?;
@@ -77,7 +77,7 @@ impl ErrorSpan<'_> {
 
     fn chosen(&self, found: &[SpanCandidate]) -> Option<Location> {
         match (found, self) {
-            // It may be of a view too, and then of none of them.
+            // The error may come from a view, and then none of them is meant.
             (found, ErrorSpan::Filter { shown }) => found.iter().find(|found| is_shown_as(&found.text, shown)).map(|found| found.start),
             ([only], _) => Some(only.start),
             ([first, ..], ErrorSpan::AggregateInWhere) => Some(first.start),
@@ -86,7 +86,7 @@ impl ErrorSpan<'_> {
     }
 }
 
-/// A part that may be the one.
+/// A part of the statement that may be the wrong one.
 struct SpanCandidate {
     start: Location,
     text: String,
@@ -98,7 +98,7 @@ impl From<&Expr> for SpanCandidate {
     }
 }
 
-/// Whether its form says that it is TRUE, FALSE or NULL; a column or a function may be so too.
+/// Whether its form shows that it is BOOLEAN; a column or a function may be BOOLEAN too.
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_condition(inner),
@@ -117,11 +117,11 @@ fn is_arithmetic(operator: &BinaryOperator) -> bool {
     matches!(operator, Plus | Minus | Multiply | Divide | Modulo | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)
 }
 
-/// Whether all words of an expression are in what the plan shows of it, where `INT` is `Int32`.
+/// Whether all words of an expression occur in the plan's text of it, where `INT` is `Int32`.
 fn is_shown_as(text: &str, shown: &str) -> bool {
     let (text, shown) = (text.to_lowercase(), shown.to_lowercase());
     let without_digits = |word| str::trim_end_matches(word, |char: char| char.is_ascii_digit());
-    // A set: either may have very many words.
+    // A set, because both may have very many words.
     let shown: HashSet<&str> = words(&shown).flat_map(|word| [word, without_digits(word)]).collect();
     words(&text).all(|word| shown.contains(word))
 }
@@ -130,7 +130,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
 }
 
-/// Looks for parts that can be wrong in that way.
+/// Searches for parts that can cause this error.
 struct Search<'a> {
     wrong: &'a ErrorSpan<'a>,
     is_aggregate: &'a dyn Fn(&str) -> bool,
@@ -148,7 +148,7 @@ impl Search<'_> {
         }
     }
 
-    /// WHERE and QUALIFY, and HAVING where it is one of them to DataFusion.
+    /// WHERE and QUALIFY, and HAVING if DataFusion treats it as a filter.
     fn in_filter(&mut self, filter: Option<&Expr>) {
         match (self.wrong, filter) {
             (ErrorSpan::Filter { .. }, Some(filter)) if !is_condition(filter) => self.found.push(filter.into()),
@@ -219,7 +219,7 @@ fn condition_of(join: &Join) -> Option<&Expr> {
     }
 }
 
-/// Those of the expression itself, and not of queries in it.
+/// The aggregates of the expression itself, not those in its subqueries.
 struct Aggregates<'a> {
     is_aggregate: &'a dyn Fn(&str) -> bool,
     found: Vec<SpanCandidate>,

@@ -1,4 +1,4 @@
-//! Errors of planning, with the place in the statement and the name that was perhaps meant.
+//! Planning errors with their position in the statement, and with the name that was probably meant.
 
 use std::cmp::Reverse;
 
@@ -19,7 +19,7 @@ use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_liter
 use sql::value_position::position_of_evaluation;
 use sql::versions::base_name;
 
-/// Of functions.
+/// A function name up to this length is short.
 const SHORT_NAME_BYTES: usize = 3;
 
 pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
@@ -40,7 +40,7 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
                 let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
                 EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
-                // DataFusion always suggests something, however far.
+                // DataFusion always suggests something, however different.
                 let hint = instead_of_function(function).map(str::to_string).or_else(|| near_function(state, function));
                 EngineError::Sql { message, position, hint }
             } else if let Some(function) = quoted(&message, "table function '", "' not found") {
@@ -62,7 +62,7 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
         },
         other => other,
     };
-    // The place the parser knows is better than the first word of that name.
+    // The position from the parser is better than the first occurrence of the name.
     match error {
         EngineError::Sql { message, position, hint } => {
             let position = place.or(position);
@@ -74,7 +74,7 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
     }
 }
 
-/// Of the two sides of a UNION, INTERSECT or EXCEPT.
+/// The sides of a UNION, INTERSECT or EXCEPT have different widths.
 fn wrong_widths(sql: &str, error: &DataFusionError) -> Option<EngineError> {
     let diagnostic = error.diagnostic()?;
     let (operator, _) = diagnostic.message.split_once(" queries have different number of columns")?;
@@ -85,13 +85,13 @@ fn wrong_widths(sql: &str, error: &DataFusionError) -> Option<EngineError> {
     Some(EngineError::Sql { message, position, hint: Some("give each SELECT as many columns as the others have".to_string()) })
 }
 
-/// What stands in double quotes is a name; people used to other databases mean a text.
+/// Double quotes make a name; users of other databases may mean a string.
 fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     let name = quoted(message, "column \"", "\" does not exist")?;
     sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{}'", bounded(name)))
 }
 
-/// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.
+/// Adds the position of the part that the message quotes: a string that is not a value of a type, or the number of a column.
 fn with_position(sql: &str, message: String, position: Option<usize>, hint: Option<String>) -> EngineError {
     if let Some((clause, number, message)) = wrong_number(&message) {
         let position = position.or_else(|| place_of_number(sql, clause, number));
@@ -102,7 +102,7 @@ fn with_position(sql: &str, message: String, position: Option<usize>, hint: Opti
     EngineError::Sql { message, position, hint }
 }
 
-/// A number that the message begins with, or that stands behind a LIMIT, or the LIMIT of what is none.
+/// The position of a number with which the message begins, or that follows a LIMIT, or of the LIMIT itself.
 fn place_of_value(sql: &str, message: &str) -> Option<usize> {
     if let Some((number, _)) = message.split_once(" is out of range for ") {
         return place_of_literal(sql, number.trim_start_matches('-'));
@@ -114,7 +114,8 @@ fn place_of_value(sql: &str, message: &str) -> Option<usize> {
     place_of_number(sql, clause, rest.split(':').next()?)
 }
 
-/// An error of running. One about an argument that is no value of a row is at that argument, if the statement has it once.
+/// A run-time error. If it is about an argument, and not a value of a row, it gets the position of that argument, if the statement has it
+/// once.
 pub fn run_error(sql: &str, error: EngineError) -> EngineError {
     let EngineError::Data { message, position: None, hint } = error else { return error };
     let is_of_time = || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
@@ -134,7 +135,7 @@ pub fn run_error(sql: &str, error: EngineError) -> EngineError {
     }
 }
 
-/// Of `ORDER BY 99` and `GROUP BY 99`, the clause, the number, and what is wrong with it.
+/// For `ORDER BY 99` and `GROUP BY 99`: the clause, the number, and what is wrong with it.
 fn wrong_number(message: &str) -> Option<(&'static str, &str, String)> {
     if message == "Order by index starts at 1 for column indexes" {
         return Some(("ORDER", "0", "ORDER BY 0: the columns count from 1".to_string()));
@@ -146,7 +147,7 @@ fn wrong_number(message: &str) -> Option<(&'static str, &str, String)> {
     Some((clause, number, format!("{clause} BY {number}: the query has {columns} {noun}")))
 }
 
-/// A function by the name that the statement calls it, and where.
+/// The name and position of a function as the statement calls it.
 fn name_in(sql: &str, state: &SessionState, name: &str) -> Option<(String, usize)> {
     let aliases = match (state.scalar_functions().get(name), state.aggregate_functions().get(name), state.window_functions().get(name)) {
         (Some(function), ..) => function.aliases(),
@@ -154,7 +155,7 @@ fn name_in(sql: &str, state: &SessionState, name: &str) -> Option<(String, usize
         (.., Some(function)) => function.aliases(),
         _ => &[],
     };
-    // Words of SQL that become a call.
+    // SQL keywords that become a function call.
     let words: &[&str] = match name {
         "btrim" => &["trim"],
         "date_part" => &["extract"],
@@ -176,7 +177,7 @@ fn similar_name(name: &str) -> String {
     format!("did you mean \"{name}\"?")
 }
 
-/// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
+/// DataFusion says `table 'quiver.main.x' not found`; the message for users has the short name, and a similar one.
 fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
     let in_schema = |schema: &str| full.strip_prefix("quiver.").and_then(|rest| rest.strip_prefix(schema)?.strip_prefix('.'));
     if let Some((name, hint)) = in_schema(DEFAULT_NAMESPACE).and_then(|name| Some((name, instead_of_file(name)?))) {
@@ -187,7 +188,7 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
             hint: Some(hint.to_string()),
         };
     }
-    // In the letters that were written: a name in quotes keeps them.
+    // In the spelling of the statement, because quoted names keep their case.
     let full = TableReference::parse_str_normalized(base_name(full), true);
     let name = full.table();
     let hint = near_table(catalog, &full);
@@ -198,12 +199,12 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
     EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
 }
 
-/// The hint that another table was perhaps meant.
+/// A hint with the table that was probably meant.
 pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<String> {
     let name = table.table();
     let listing = if table.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
     nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
-        // One of that name is in another schema.
+        // A table of that name exists in another schema.
         true => listing
             .iter()
             .find(|listed| listed.name == near)
@@ -212,16 +213,16 @@ pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<Stri
     })
 }
 
-/// Of two names that are as near the longer: letters are left out more often than put in.
+/// Of two names that are equally close the longer one: people omit letters more often than they add them.
 fn near_function(state: &SessionState, name: &str) -> Option<String> {
     let mut names = function_names(state);
     names.sort_by_key(|name| Reverse(name.len()));
-    // Any word of few letters is near some function; it is meant where it begins like it.
+    // Every short word is close to some function; it is suggested only if the first letter is the same.
     let is_alike = |near: &&str| name.len() > SHORT_NAME_BYTES || near.chars().next() == name.to_lowercase().chars().next();
     nearest(name, names.iter().map(String::as_str)).filter(is_alike).map(similar_name)
 }
 
-/// By name, each once.
+/// By name, without duplicates.
 pub fn function_names(state: &SessionState) -> Vec<String> {
     let scalar = state.scalar_functions().keys();
     let names = scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());

@@ -1,7 +1,7 @@
-//! `SELECT a, b FROM t GROUP BY k`, where `k` is the primary key of `t`: each group has one row of it, and so one `a` and one `b`.
+//! `SELECT a, b FROM t GROUP BY k`, where `k` is the primary key of `t`: each group has a single row of `t`, and so a single `a` and `b`.
 //!
-//! DataFusion knows that of plans, too, and keeps it where it no longer holds: above UNNEST. So the other columns become keys of the groups
-//! here, once DataFusion has asked for them.
+//! DataFusion knows such dependencies in plans, but keeps them where they no longer hold: above UNNEST. So the other columns are added to
+//! the GROUP BY here, after DataFusion has complained about them.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,13 +20,13 @@ use crate::catalog::{self, StoreTable};
 use crate::constraints::primary_key;
 use sql::merged_names::normalized;
 
-/// Whether it is about a column beside the keys of the groups.
+/// Whether the error is about a column that is not in GROUP BY.
 pub fn is_about_groups(error: &DataFusionError) -> bool {
     let text = error.to_string();
     text.contains("must be in GROUP BY or an aggregate function") || text.contains("must appear in the GROUP BY clause")
 }
 
-/// Whether a key was added anywhere.
+/// Adds columns to GROUP BY; returns whether any was added.
 pub async fn add_keys(state: &SessionState, statement: &mut Statement) -> Result<bool> {
     match statement {
         Statement::Statement(statement) => {
@@ -112,7 +112,7 @@ impl GroupKeyRewriter {
     fn in_select(&mut self, select: &mut Select, order_by: Option<&OrderBy>) {
         let GroupByExpr::Expressions(groups, _) = &select.group_by else { return };
         let is_set = |item: &Expr| matches!(item, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_));
-        // Of a set without the key there may be several rows.
+        // A grouping set without the key may have several rows per group.
         if groups.is_empty() || groups.iter().any(is_set) {
             return;
         }
@@ -152,16 +152,16 @@ impl GroupKeyRewriter {
     }
 }
 
-/// A table as a SELECT calls it.
+/// A table under its name in a SELECT.
 struct SelectTable<'a> {
     table: &'a KeyedTable,
     called: String,
-    /// Columns of its other tables.
+    /// Columns of the other tables.
     elsewhere: BTreeSet<&'a str>,
 }
 
 impl SelectTable<'_> {
-    /// The column of the table that an expression is.
+    /// The column of the table to which an expression refers.
     fn column(&self, expr: &Expr) -> Option<String> {
         let (table, column) = match expr {
             Expr::Identifier(column) => (None, normalized(column)),

@@ -1,4 +1,4 @@
-//! A parsed statement becomes a logical plan.
+//! Turns a parsed statement into a logical plan.
 
 pub mod error_span;
 pub mod explain_error;

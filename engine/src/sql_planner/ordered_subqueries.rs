@@ -1,5 +1,5 @@
-//! Subqueries in ORDER BY and DISTINCT ON, and in a SELECT list behind DISTINCT ON, become columns of what is ordered. DataFusion makes
-//! joins of none that stand there.
+//! Subqueries in ORDER BY and DISTINCT ON, and in a SELECT list with DISTINCT ON, become columns of the ordered input, because DataFusion
+//! cannot turn them into joins where they are.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -94,9 +94,9 @@ fn of_distinct(on: DistinctOn) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// What is to be computed below an operator, each once: a key of DISTINCT ON is that of ORDER BY.
+/// The subqueries to compute below an operator, without duplicates: a key of DISTINCT ON also occurs in ORDER BY.
 struct SubqueryColumns {
-    /// Of the operator's input.
+    /// The schema of the operator's input.
     schema: DFSchemaRef,
     found: Vec<Expr>,
 }
@@ -134,7 +134,7 @@ impl SubqueryColumns {
     }
 }
 
-/// One that becomes a join. Others are constants.
+/// A subquery that becomes a join. Others are constants.
 fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::InSubquery(part) => Some(&part.subquery),

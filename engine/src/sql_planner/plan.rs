@@ -1,5 +1,4 @@
-//! A statement becomes a plan: its clauses are said so that DataFusion answers them right, and what
-//! comes out is called as people wrote it.
+//! Plans a statement: rewrites clauses that DataFusion would answer wrongly, and gives the result the column names of the text.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -32,7 +31,7 @@ use sql::order_names::{Mention, order_by_input};
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
-use sql::unique_names::{alias_as_written, alias_duplicate_columns};
+use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
 use sql::unnamed_subqueries::name_subqueries;
 
 pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
@@ -51,7 +50,7 @@ pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> R
         }
     };
     Ok(match plan {
-        // Kept as it was written: it is rewritten when the view is used.
+        // Stored as it was written: it is rewritten when the view is used.
         LogicalPlan::Ddl(DdlStatement::CreateView(mut command)) => {
             if let Some(name) = command.input.schema().fields().iter().find_map(|field| alias_as_written(field.name())) {
                 let message = format!("two columns of the view are called \"{name}\"");
@@ -75,7 +74,7 @@ pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> R
     })
 }
 
-/// The query whose columns DESCRIBE shows: of a view or a foreign table all.
+/// The query whose columns DESCRIBE shows: all columns of a view or an external table.
 fn query_of_describe(state: &SessionState, statement: &Statement) -> Result<Option<Statement>> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     let is_describe = |alias: &ast::DescribeAlias| matches!(alias, ast::DescribeAlias::Describe | ast::DescribeAlias::Desc);
@@ -94,7 +93,7 @@ fn query_of_describe(state: &SessionState, statement: &Statement) -> Result<Opti
 fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, EngineError> {
     let mut query = kept_statement(state, "SELECT * FROM t")?;
     if let Statement::Statement(query) = &mut query {
-        // With its place in the text, for errors.
+        // Keeps the position in the text, for errors.
         let _ = ast::visit_relations_mut(query, |name| {
             *name = table.clone();
             ControlFlow::<()>::Continue(())
@@ -103,7 +102,7 @@ fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, En
     Ok(query)
 }
 
-/// The columns as they are when the query runs: types that its parts have not in common are made one by then.
+/// The column types as of when the query runs, after type coercion.
 async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan> {
     let headers = Headers::of(&query);
     let plan = with_headers(Arc::new(planned(state, query).await?), &headers);
@@ -127,7 +126,7 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
             let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
             match planned {
                 Err(error) if is_about_groups(&error) => {
-                    // `ORDER BY 1` of an expression with an aggregate: DataFusion finds it by an alias.
+                    // For `ORDER BY 1` of an expression with an aggregate, which DataFusion finds by its alias.
                     alias_duplicate_columns(&mut statement, false);
                     plan(statement).await.map_err(|_| error)?
                 }
@@ -144,7 +143,7 @@ async fn rewritten(state: SessionState, mut statement: Statement) -> Result<Logi
     with_unique_names(&state, Arc::new(statement)).await
 }
 
-/// In expressions of ORDER BY names are those of columns of FROM; what is in no FROM is one of the result.
+/// Names in expressions of ORDER BY refer to columns of FROM first, then to columns of the result.
 async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
     if is_insert_of_values(&statement) {
         return with_unique_names(state, statement).await;
@@ -163,7 +162,7 @@ async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Re
         };
     }
     match (with_unique_names(state, statement).await, failed) {
-        // There is more to do about these, see `key_groups`.
+        // `key_groups` handles these errors.
         (Err(_), Some(error)) if is_about_groups(&error) => Err(error),
         (planned, _) => planned,
     }
@@ -189,12 +188,15 @@ async fn uniquely_named(state: &SessionState, statement: &Statement) -> Result<L
         Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, statement, error).await),
         result => return result,
     };
-    for beside_wildcards in [false, true] {
+    for (beside_wildcards, names_casts) in [(false, false), (true, false), (true, true)] {
         let mut statement = statement.clone();
         alias_duplicate_columns(&mut statement, beside_wildcards);
+        if names_casts {
+            name_casts(&mut statement);
+        }
         match with_array_calls(state, statement).await {
             Ok(plan) => return Ok(plan),
-            // With names of their own the columns show what else is wrong with the statement.
+            // With unique names the planner reports what else is wrong with the statement.
             Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
             Err(_) => {}
         }
@@ -207,7 +209,7 @@ async fn with_array_calls(state: &SessionState, mut statement: Statement) -> Res
     state.statement_to_plan(statement).await
 }
 
-/// Whether it has a GROUP BY, or an ORDER BY, which can be of an aggregate.
+/// Whether it has a GROUP BY, or an ORDER BY, which can contain an aggregate.
 fn may_be_about_groups(statement: &Statement) -> bool {
     struct Groups;
     impl Visitor for Groups {
@@ -231,23 +233,23 @@ fn may_be_about_groups(statement: &Statement) -> bool {
     }
 }
 
-/// Two columns that DataFusion gives the same name.
+/// Whether the error is that DataFusion gives two columns the same name.
 fn is_about_names(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::SchemaError(error, _) => {
-            // A reference to a column has no table where it is ambiguous: with one, it is about `SELECT a + 1 AS a, t.*`.
+            // An ambiguous reference has no table; one with a table is about `SELECT a + 1 AS a, t.*`.
             match error.as_ref() {
                 SchemaError::AmbiguousReference { field } => field.relation.is_some(),
                 other => matches!(other, SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. }),
             }
         }
-        // DataFusion has no type for this one.
+        // DataFusion has no error variant for this one.
         DataFusionError::Plan(message) => message.contains("require unique expression names"),
         _ => false,
     }
 }
 
-/// Which of the names is that of a column that is not there; all of that name, where the error does not say where it stands.
+/// The mention whose column does not exist; all mentions of that name if the error has no position.
 fn missing_mention(error: &DataFusionError, mentions: &HashSet<Mention>) -> Option<Mention> {
     let DataFusionError::SchemaError(root, _) = error.find_root() else { return None };
     let SchemaError::FieldNotFound { field, .. } = root.as_ref() else { return None };
@@ -273,7 +275,7 @@ fn view_definition(statement: &Statement) -> Option<String> {
     }
 }
 
-/// The plan as it is where a name would be there twice.
+/// The plan unchanged if a name would occur twice.
 pub(super) fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<LogicalPlan> {
     let mut names = headers.names(plan.schema().fields().len());
     for (name, field) in names.iter_mut().zip(plan.schema().fields()) {
@@ -284,13 +286,13 @@ pub(super) fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<Log
     renamed(&plan, &names).unwrap_or(plan)
 }
 
-/// The plan with other names for the first columns of its result.
+/// The plan with new names for the first columns of its result.
 fn renamed(plan: &Arc<LogicalPlan>, names: &[Option<String>]) -> Result<Arc<LogicalPlan>> {
     let fields = || plan.schema().iter().zip(names.iter().chain(std::iter::repeat(&None)));
     if !fields().any(|((_, field), name)| name.as_ref().is_some_and(|name| name != field.name())) {
         return Ok(Arc::clone(plan));
     }
-    // In its place, where it is one: of two that stand on each other, each column of one is looked up among all of the other.
+    // Replaces the top projection if there is one: in a stack of two, each column of one is looked up among all of the other.
     if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
         && expr.len() == plan.schema().fields().len()
     {
@@ -300,7 +302,7 @@ fn renamed(plan: &Arc<LogicalPlan>, names: &[Option<String>]) -> Result<Arc<Logi
     named(columns, names, plan)
 }
 
-/// A table that no name can mean.
+/// A table name that no user can write.
 const RESULT: &str = "__result";
 
 fn named(columns: Vec<Expr>, names: &[Option<String>], input: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
@@ -312,7 +314,7 @@ fn named(columns: Vec<Expr>, names: &[Option<String>], input: &Arc<LogicalPlan>)
         });
         Projection::try_new(columns.collect(), Arc::clone(input))
     };
-    // Beside a column of the same name, it is one of another table.
+    // Next to a column of the same name, it belongs to another table.
     let projection = named(None).or_else(|error| if is_about_names(&error) { named(Some(RESULT)) } else { Err(error) })?;
     Ok(Arc::new(LogicalPlan::Projection(projection)))
 }
@@ -333,8 +335,8 @@ pub fn with_column_list(plan: Arc<LogicalPlan>, names: &[String]) -> Result<Arc<
     Ok(renamed(&plan, &names)?)
 }
 
-/// VALUES of an INSERT take NOT NULL from the table, and a NULL among them would be an error that knows
-/// neither table, column nor row. It is found where the rows are written.
+/// VALUES of an INSERT inherit NOT NULL from the table, and a NULL among them would give an error without table, column and row. The
+/// write finds it with all three.
 fn nullable_values(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_down(|plan| match plan {
         LogicalPlan::Dml(mut insert) if is_values(&insert.input) => {

@@ -1,6 +1,6 @@
-//! A name without a schema means the session's temporary table of that name, if there is one: the schema `temp` is put before it.
+//! Resolves an unqualified name to the session's temporary table of that name, if there is one, by qualifying it with the schema `temp`.
 //!
-//! Texts of views do not come through here: they mean the same to everybody.
+//! Texts of views are not changed: they mean the same to everybody.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::temporary::TemporaryTables;
 use common::error::EngineError;
 use common::names::TEMP;
 
-/// Changes the statement in place. `lowers_names` says whether names without quotes are read in lower case.
+/// Changes the statement in place. `lowers_names` says whether unquoted names are read in lower case.
 pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Statement, lowers_names: bool) -> Result<(), EngineError> {
     if tables.is_empty() {
         return Ok(());
@@ -39,15 +39,15 @@ pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Stateme
 struct TemporaryNames<'a> {
     tables: &'a TemporaryTables,
     lowers_names: bool,
-    /// Of the queries around this place, the outermost first.
+    /// The scopes of the enclosing queries, the outermost first.
     scopes: Vec<Scope>,
     is_view: bool,
 }
 
-/// What WITH names in a query.
+/// The names that WITH defines in a query.
 struct Scope {
     names: Vec<TableReference>,
-    /// So many of them have been read: a query of WITH sees those before it, or all if it may be recursive.
+    /// How many of them were visited: a query of WITH sees the previous ones, or all if it may be recursive.
     seen: usize,
 }
 
@@ -92,7 +92,7 @@ impl VisitorMut for TemporaryNames<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The queries of WITH are visited before all else of the query that they belong to.
+    /// The queries of WITH are visited before the rest of their query.
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {
         self.scopes.pop();
         if let Some(around) = self.scopes.last_mut() {
@@ -108,7 +108,7 @@ impl VisitorMut for TemporaryNames<'_> {
         }
     }
 
-    /// What names a table elsewhere than in FROM. A table that is made has the name that it is given.
+    /// Table names outside of FROM. A table that is created keeps the given name.
     fn pre_visit_statement(&mut self, statement: &mut ast::Statement) -> ControlFlow<EngineError> {
         match statement {
             ast::Statement::Insert(insert) => match &mut insert.table {

@@ -1,4 +1,4 @@
-//! The text of a view is planned as a statement is.
+//! Plans the text of a view as a statement.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::ingest::load::{LoadMode, LoadOptions, load};
 use common::error::EngineError;
 use files::import::{FileScan, ReadOptions};
 
-/// The number of rows copied.
+/// Returns the number of rows copied.
 pub async fn copy_from(ctx: &StatementContext, statement: Statement) -> Result<u64, EngineError> {
     let Statement::Copy { source, target, options, legacy_options, .. } = statement else {
         return Err(EngineError::internal("not a COPY"));

@@ -1,4 +1,4 @@
-//! The options of `COPY … TO`; one that is not known, or cannot be met, is an error that names it.
+//! The options of `COPY … TO`; an unknown or unsupported option is an error that names it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use common::file_format::FileFormat;
 use files::export::CsvLayout;
 
 pub struct ExportOptions {
-    /// None: by the file's name.
+    /// `None`: by the extension of the file.
     pub format: Option<FileFormat>,
     pub csv: CsvLayout,
 }
@@ -71,7 +71,7 @@ fn delimiter(value: &str) -> Result<u8, EngineError> {
     }
 }
 
-/// The name decides; the option may only say the same.
+/// The file's extension decides; the option may only repeat it.
 fn compression(path: &Path, value: &str) -> Result<(), EngineError> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let says = match value.to_ascii_lowercase().as_str() {

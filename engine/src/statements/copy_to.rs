@@ -1,4 +1,4 @@
-//! `COPY … TO 'file'`: the rows of a query go into a file.
+//! `COPY … TO 'file'`: writes the rows of a query into a file.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use files::export::open_export_with;
 use semantics::cancel::on_a_task;
 use sql::{CopyTo, refuse};
 
-/// Copies when it is polled; the one row is the number of rows copied.
+/// The stream copies when it is polled; its one row is the number of rows copied.
 pub async fn copy_to(ctx: &StatementContext, copy: CopyTo) -> Result<SendableRecordBatchStream, EngineError> {
     let CopyTo { query, path, options } = copy;
     refuse(query.as_ref())?;

@@ -28,7 +28,7 @@ use sql::column_list::TableClauses;
 use sql::order_clause::KeyColumn;
 use sql::sql_types::type_metadata;
 
-/// The rows written, None where the statement has no query.
+/// Returns the number of rows, or `None` if the statement has no query.
 pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
     if create.temporary {
         return create_temporary(ctx, create, given).await;
@@ -38,7 +38,7 @@ pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, 
     for column in &mut create.columns {
         clauses.push(column_clauses(column)?);
         metadata.push(type_metadata(&column.data_type)?);
-        // Planning knows columns and their types, and nothing of what else is said of them.
+        // The planner only needs the columns and their types, not their other options.
         column.options.retain(|option| matches!(option.option, ast::ColumnOption::NotNull));
     }
     let constraints = std::mem::take(&mut create.constraints);
@@ -57,11 +57,11 @@ pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, 
     create_from(ctx, command, given.key, CreateClauses { clauses, metadata, constraints, options, has_query }).await
 }
 
-/// What a CREATE TABLE says that its plan does not.
+/// The parts of a CREATE TABLE that its plan does not contain.
 struct CreateClauses {
-    /// By column; empty where a query names them.
+    /// By column; empty if a query defines the columns.
     clauses: Vec<ColumnClauses>,
-    /// As `clauses`: what a type says besides the data type, which casts of a query's columns do not keep.
+    /// Like `clauses`: the metadata of types, which casts of a query's columns do not keep.
     metadata: Vec<HashMap<String, String>>,
     constraints: Vec<Declared>,
     options: BTreeMap<String, String>,
@@ -93,8 +93,8 @@ async fn create_from(
         return Err(StoreError::is_taken(kind, &namespace, &table).into());
     }
     let has_query = said.has_query;
-    // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
-    // the query is said where it is run.
+    // In an unanalyzed plan, a UNION has the types of its first query and a CASE those of its first branch. Errors of the query are
+    // reported when it runs.
     let analyzed = ctx.analyzed(&command.input).await;
     let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
     let draft = drafted(ctx, &table, input.schema().as_arrow(), said)?;
@@ -111,7 +111,7 @@ async fn create_from(
     Ok(Some(filled(ctx, &input, target).await?.commit("CREATE TABLE AS").await?))
 }
 
-/// The table with the rows of the query, which are made in it where they can be.
+/// Fills the table with the rows of the query, which are built in place if possible.
 async fn filled(ctx: &StatementContext, input: &LogicalPlan, target: WriteTarget) -> Result<RowWriter, EngineError> {
     let physical = ctx.physical_plan(input).await?;
     let table = NewTable::new(RowWriter::new(&ctx.catalog.write_scope(), target)?);
@@ -139,7 +139,7 @@ fn drafted(ctx: &StatementContext, table: &str, input: &Schema, said: CreateClau
     let mut declared = Vec::new();
     for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
         if let Some(sql) = clauses.default {
-            // Refused here rather than with the first row.
+            // Refused here and not at the first row.
             default_value(&ctx.engine.rules, &sql, &column.field).map_err(|error| ctx.located(error))?;
             column.info.default_sql = Some(sql);
         }
@@ -150,7 +150,7 @@ fn drafted(ctx: &StatementContext, table: &str, input: &Schema, said: CreateClau
     Ok(draft)
 }
 
-/// A column of this type as a table would have it; it may be NULL.
+/// The field of a table's column with this type; it is nullable.
 pub async fn column_field(ctx: &StatementContext, name: ast::Ident, data_type: ast::DataType) -> Result<Field, EngineError> {
     // A name that no table has.
     let table = ast::ObjectName::from(vec![ast::Ident::with_quote('"', "\u{1}")]);
@@ -164,7 +164,7 @@ pub async fn column_field(ctx: &StatementContext, name: ast::Ident, data_type: a
     Ok(schema.field(0).clone())
 }
 
-/// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
+/// Columns of a query may become NULL later, whatever this query yields, unless they are declared NOT NULL.
 pub fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaRef, EngineError> {
     let declared = declared_schema(input);
     let fields = declared.fields().iter().enumerate().map(|(index, field)| {
@@ -181,7 +181,7 @@ pub fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaR
     Ok(Arc::new(schema))
 }
 
-/// An error where two columns have one name.
+/// An error if two columns have the same name.
 pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
     for (index, field) in schema.fields().iter().enumerate() {
         if schema.fields()[..index].iter().any(|other| other.name() == field.name()) {
@@ -192,10 +192,10 @@ pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Clauses of other engines that DataFusion has no words for.
+/// Options of other database systems for which DataFusion has no syntax.
 fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
-    // In parentheses it is read as a column of that name.
+    // In parentheses it is parsed as a column of that name.
     let is_like = |column: &ast::ColumnDef| column.name.quote_style.is_none() && column.name.value.eq_ignore_ascii_case("like");
     if create.like.is_some() || create.columns.iter().any(|column| is_like(column) && matches!(column.data_type, ast::DataType::Custom(..)))
     {

@@ -64,7 +64,7 @@ fn create_view(ctx: &StatementContext, command: CreateView) -> Result<(), Engine
         return Err(EngineError::unsupported("CREATE TEMPORARY VIEW", None));
     }
     let (namespace, name) = resolve(&command.name)?;
-    // The text of the whole statement; what the view shows begins after AS.
+    // The definition is the whole statement; the view shows only the part after AS.
     let definition = command.definition.unwrap_or_default();
     let sql = view_query(&definition)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
@@ -72,7 +72,7 @@ fn create_view(ctx: &StatementContext, command: CreateView) -> Result<(), Engine
     commit(ctx, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
 }
 
-/// What takes the place of a view must be made by an owner of that one.
+/// Only the owner of a view may replace it.
 pub fn check_new_view(ctx: &StatementContext, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
     ctx.catalog.check(|authorization| match ctx.catalog.snapshot().view(&view.namespace, &view.name)? {
         Some(known) if or_replace => authorization.view(Privilege::Ownership, &known),

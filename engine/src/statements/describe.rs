@@ -15,7 +15,7 @@ use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 
-/// The answer, if the statement is DESCRIBE of a stored or temporary table; of other tables a plan knows all there is.
+/// The answer, if the statement is DESCRIBE of a stored or temporary table; for other tables the plan has all information.
 pub fn described_table(ctx: &StatementContext, statement: &Statement) -> Result<Option<RecordBatch>, EngineError> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return Ok(None) };
@@ -51,7 +51,7 @@ pub fn described(schema: &Schema, table: Option<&TableSnapshot>) -> Result<Recor
         .map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// The most telling key that a column is in.
+/// The strongest key that contains a column.
 fn key_of(constraints: &[Constraint], id: u32) -> Option<&'static str> {
     let is_in = |constraint: &&Constraint| constraint.key().is_some_and(|key| key.contains(&id));
     let mut keys = constraints.iter().filter(is_in).map(Constraint::is_primary_key).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! A table as CREATE TABLE or ALTER TABLE would have it: columns, key, constraints, options.
+//! The table that a CREATE TABLE or ALTER TABLE defines: columns, key, constraints, options.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ pub struct Draft {
     pub key: Vec<ColumnOrder>,
     pub constraints: Vec<Constraint>,
     pub options: BTreeMap<String, String>,
-    /// The id the next new column will get.
+    /// The id of the next new column.
     next_column: u32,
-    /// Names of constraints that the rows that are there have not been held against.
+    /// Names of constraints that were not checked against the existing rows.
     unproven: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftColumn {
     pub field: Field,
-    /// With the id that the store will give it, if it is new.
+    /// A new column already has the id that the store will give it.
     pub info: ColumnInfo,
     pub is_new: bool,
-    /// It was made NOT NULL by this statement.
+    /// Whether this statement made it NOT NULL.
     pub was_nullable: bool,
 }
 
 impl Draft {
-    /// Of a table that is to be made with these columns.
+    /// For a new table with these columns.
     pub fn new(name: &str, schema: &Schema) -> Draft {
         let mut draft = Draft {
             name: name.to_string(),
@@ -59,7 +59,7 @@ impl Draft {
             was_nullable: false,
         });
         let columns: Vec<DraftColumn> = columns.collect();
-        // Tables of the first format have columns whose ids nobody counted.
+        // Tables of the first file format did not count the ids of their columns.
         let counted = columns.iter().map(|column| column.info.id + 1).max().unwrap_or(0);
         Ok(Draft {
             name: record.name.clone(),
@@ -99,7 +99,7 @@ impl Draft {
         })
     }
 
-    /// Makes a column NOT NULL; the rows that are there are asked at the end.
+    /// Makes a column NOT NULL; the existing rows are checked at the end.
     pub fn set_not_null(&mut self, place: usize) {
         let column = &mut self.columns[place];
         column.was_nullable |= column.field.is_nullable();
@@ -175,9 +175,8 @@ impl Draft {
         self.constraints.iter().map(Constraint::to_text).collect()
     }
 
-    /// What the rows that are there must be asked: constraints that are new, and columns that may
-    /// not be NULL from now on, by their places. Every constraint must make sense for the columns as
-    /// they are now.
+    /// The rules to check on the existing rows: new constraints, and the positions of columns that become NOT NULL. Every constraint must
+    /// be valid for the current columns.
     pub fn unproven(&self, ctx: &StatementContext) -> Result<(Arc<TableRules>, Vec<usize>), EngineError> {
         let (schema, infos) = (self.schema(), self.infos());
         TableRules::new(&ctx.engine.rules, &self.name, &schema, &infos, &self.constraints)?;
@@ -187,7 +186,7 @@ impl Draft {
         Ok((TableRules::new(&ctx.engine.rules, &self.name, &schema, &infos, &new)?, not_null))
     }
 
-    /// The difference to the table; None where there is none.
+    /// The difference to the table; `None` if there is none.
     pub fn alteration(&self, table: &TableSnapshot) -> Result<Option<TableAlteration>, EngineError> {
         let record = table.record();
         let schema = self.schema();

@@ -1,4 +1,4 @@
-//! CREATE EXTERNAL TABLE: the statement is kept, its files are read where they are, and so is a table of another node.
+//! CREATE EXTERNAL TABLE: the statement is stored, its files stay in place, and so does a table of another node.
 
 use std::path::{Path, absolute};
 
@@ -25,7 +25,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
             *location = found(location)?;
         }
     }
-    // Reads the files' schema, or asks the node: a table that cannot be read is refused now, not when it is queried.
+    // This reads the files' schema, or asks the node: an unreadable table is refused now and not when it is queried.
     external_provider(&ctx.engine, &ctx.state, table.clone()).await.map_err(EngineError::from)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
     check_new_view(ctx, &record, table.or_replace)?;
@@ -48,7 +48,7 @@ fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The location as it is found from every directory; it must be there.
+/// The absolute location; it must exist.
 fn found(location: &str) -> Result<String, EngineError> {
     if let Some((scheme, _)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") {
         if is_of_node(scheme) {
@@ -64,7 +64,7 @@ fn found(location: &str) -> Result<String, EngineError> {
         return Err(failed(format!("there is no file or directory \"{location}\"")));
     }
     let text = full.to_str().ok_or_else(|| failed(format!("the path of \"{location}\" is not UTF-8")))?;
-    // DataFusion takes a path for a directory by the slash at its end.
+    // DataFusion recognises a directory by a trailing slash.
     let is_directory = Path::new(&full).is_dir() && !text.ends_with('/');
     Ok(if is_directory { format!("{text}/") } else { text.to_string() })
 }

@@ -1,4 +1,4 @@
-//! The statements about how tables lie on disk: OPTIMIZE TABLE, CHECKPOINT, FLUSH and BACKUP TO.
+//! The statements about the storage of tables: OPTIMIZE TABLE, CHECKPOINT, FLUSH and BACKUP TO.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::MaintenanceStatement;
 
-/// The columns of the row that it gives; None where it gives none.
+/// The columns of its result row; `None` if it has none.
 pub fn result_schema(statement: &MaintenanceStatement) -> Option<SchemaRef> {
     let row = match statement {
         MaintenanceStatement::Optimize { .. } => optimized_row(Optimized::default()),
@@ -29,7 +29,7 @@ pub fn result_schema(statement: &MaintenanceStatement) -> Option<SchemaRef> {
     row.ok().map(|row| row.schema())
 }
 
-/// The rows of those that have some.
+/// Returns a result row for the statements that have one.
 pub async fn run_maintenance(ctx: &StatementContext, statement: MaintenanceStatement) -> Result<Option<RecordBatch>, EngineError> {
     let name = match &statement {
         MaintenanceStatement::Optimize { .. } => "OPTIMIZE TABLE",

@@ -1,5 +1,5 @@
-//! What each statement does that is no query. What it says is parsed in the crate `sql`, in files of the same names; `draft` is a table while
-//! it is declared.
+//! Runs the statements that are not queries. The crate `sql` parses them, in files of the same names; `draft` is a table while it is
+//! being declared.
 
 pub mod access;
 pub mod alter;

@@ -7,10 +7,10 @@ use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
 use crate::constraints::identifier;
 use common::error::{EngineError, nearest};
 
-/// Each with what it may be.
+/// Each option with its allowed values.
 const OPTIONS: [(&str, &[&str]); 1] = [("durability", &["sync", "async"])];
 
-/// Sets the options that are named; the others stay.
+/// Sets the given options; the others stay.
 pub fn set_options(options: &mut BTreeMap<String, String>, given: Vec<SqlOption>) -> Result<(), EngineError> {
     for option in given {
         let SqlOption::KeyValue { key, value } = option else {

@@ -1,4 +1,4 @@
-//! CREATE VOLATILE TABLE, with a query or without; `SELECT … INTO VOLATILE` is said so too.
+//! CREATE VOLATILE TABLE, with a query or without; `SELECT … INTO VOLATILE` becomes the same.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use common::report::ReportCollector;
 use sql::column_list::TableClauses;
 use sql::sql_types::type_metadata;
 
-/// The rows that it has, None where the statement has no query.
+/// Returns the number of rows, or `None` if the statement has no query.
 ///
-/// It is no part of a transaction: what was made in one stays when that is rolled back.
+/// It is not part of a transaction: a temporary table that a transaction creates survives its rollback.
 pub async fn create_temporary(
     ctx: &StatementContext,
     mut create: ast::CreateTable,
@@ -51,7 +51,7 @@ pub async fn create_temporary(
     let rows = collect_rows(ctx, &name, command.input.as_ref().clone(), &declared).await?;
     let (schema, count) = (rows.schema(), rows.row_count() as u64);
     let rows = rows.finish()?;
-    // Who ends the statement comes before this, or too late.
+    // A stop comes before this, or too late.
     ctx.commit_guard().begin_commit()?;
     let created = tables.create(&name, schema, Some(rows), command.or_replace);
     if created.is_err() {
@@ -60,14 +60,14 @@ pub async fn create_temporary(
     created.map(|()| Some(count))
 }
 
-/// What is said of a column.
+/// The declaration of a column.
 struct DeclaredTable {
     not_null: bool,
-    /// What its type says besides the data type.
+    /// The metadata of its type.
     metadata: HashMap<String, String>,
 }
 
-/// By column, where columns are declared. Nothing else of what a stored table can be held to is taken.
+/// By column, if columns are declared. Other options of a stored table are refused.
 fn declared_columns(create: &mut ast::CreateTable, given: &TableClauses) -> Result<Vec<DeclaredTable>, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(format!("{what} of a temporary table"), Some(hint)));
     if !given.key.is_empty() {
@@ -91,7 +91,7 @@ fn declared_columns(create: &mut ast::CreateTable, given: &TableClauses) -> Resu
             return refuse("DEFAULT, CHECK and keys", "leave them out, or store the table");
         }
         declared.push(DeclaredTable { not_null: clauses.not_null, metadata: type_metadata(&column.data_type)? });
-        // Planning knows columns and their types, and nothing of what else is said of them.
+        // The planner only needs the columns and their types, not their other options.
         column.options.retain(|option| matches!(option.option, ast::ColumnOption::NotNull));
     }
     match create.constraints.is_empty() {
@@ -111,14 +111,14 @@ fn own_name(name: &TableReference) -> Result<String, EngineError> {
     }
 }
 
-/// The rows of the query, where they lie.
+/// Collects the rows of the query without copying them.
 async fn collect_rows(
     ctx: &StatementContext,
     name: &str,
     input: LogicalPlan,
     declared: &[DeclaredTable],
 ) -> Result<ChunkBuilder, EngineError> {
-    // As planned, a UNION has the types of its first query. What is wrong with the query is said where it is run.
+    // In an unanalyzed plan, a UNION has the types of its first query. Errors of the query are reported when it runs.
     let options = ctx.state.config().options();
     let input = ctx.state.analyzer().execute_and_check(input.clone(), options, |_, _| {}).unwrap_or(input);
     check_names(input.schema().as_arrow())?;
@@ -132,8 +132,8 @@ async fn collect_rows(
     Ok(rows)
 }
 
-/// The types that the rows come in, under the names and with the metadata that were planned or declared. Columns may be NULL later,
-/// whatever this query yields, unless they are declared otherwise.
+/// The types of the incoming rows, with the planned or declared names and metadata. Columns may become NULL later, whatever this query
+/// yields, unless they are declared NOT NULL.
 fn kept_schema(found: &Schema, planned: &Schema, declared: &[DeclaredTable]) -> SchemaRef {
     let mut declared = declared.iter();
     let fields = found.fields().iter().zip(planned.fields()).map(|(found, planned)| {

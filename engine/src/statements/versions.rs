@@ -23,10 +23,10 @@ use sql::versions::evaluate::constant;
 use sql::versions::point::Point;
 use sql::versions::statement::{Expiry, VersionStatement};
 
-/// How long rows of `system.audit` stay.
+/// The retention of `system.audit`.
 const AUDIT_RETENTION: &str = "audit_retention";
 
-/// The rows of those that have some.
+/// Returns rows for the statements that have some.
 pub async fn run_versions(ctx: &StatementContext, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
     match statement {
         VersionStatement::CreateSnapshot { name, if_not_exists } => {
@@ -51,7 +51,7 @@ pub async fn run_versions(ctx: &StatementContext, statement: VersionStatement) -
     }
 }
 
-/// The rows of a statement that only lists; None for those that change something.
+/// The rows of a statement that only lists; `None` for those that change something.
 pub fn listed_versions(ctx: &StatementContext, statement: &VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
     match statement {
         VersionStatement::ShowSnapshots => shown(named(ctx), &ctx.engine.store.versions()?).map(Some),
@@ -99,11 +99,11 @@ async fn restore(ctx: &StatementContext, table: &TableReference, to: &Point) -> 
     ctx.catalog.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
     let version = version_of(to, &ctx.state, &ctx.engine.store, &snapshot, table.record())?;
     let scope = ctx.catalog.write_scope();
-    // Links or copies files.
+    // This links or copies files.
     blocking(move || scope.change("RESTORE TABLE", |transaction| transaction.restore_table(&namespace, &name, version).map(|_| ()))).await
 }
 
-/// How many versions went, and what of the disk they give back.
+/// The number of expired versions, and the disk space that they release.
 async fn expire(ctx: &StatementContext, expiry: Expiry) -> Result<RecordBatch, EngineError> {
     refuse_transaction(ctx, "EXPIRE VERSIONS")?;
     let store = Arc::clone(&ctx.engine.store);

@@ -1,4 +1,4 @@
-//! Columns of system tables.
+//! Builds columns of system tables.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use datafusion::common::Result;
 
-/// Name, values, and whether there can be NULLs among them.
+/// Name, values, and whether it is nullable.
 pub type Column = (&'static str, ArrayRef, bool);
 
 pub const REQUIRED: bool = false;

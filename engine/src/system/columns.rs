@@ -1,4 +1,4 @@
-//! `system.columns`: the columns of stored tables, and of the volatile ones of who asks.
+//! `system.columns`: the columns of stored tables, and of the session's temporary tables.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;

@@ -1,4 +1,4 @@
-//! `system.compactions`: compactions that are due, that run and that have run.
+//! `system.compactions`: compactions that are due, running or finished.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -26,7 +26,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
         rows.extend(source.engine.maintenance.runs().all().into_iter().map(of_run));
-        // Of a table that is gone only those know who know of all.
+        // Only users who may see everything see compactions of dropped tables.
         let sees =
             |row: &Row| source.snapshot.table(&row.schema, &row.table).is_ok_and(|table| table.is_some_and(|table| source.reads(&table)));
         rows.retain(|row| source.is_for_all() || sees(row));
@@ -72,7 +72,7 @@ fn of_run(run: RunInfo) -> Row {
     }
 }
 
-/// What is left to do, a row for each table that has some; also of compactions that run.
+/// Pending work, one row for each table that has some; running compactions count too.
 fn due(source: &Source<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for table in source.read_tables()? {

@@ -1,4 +1,4 @@
-//! `system.grants`: who may do what with what.
+//! `system.grants`: the privileges of users and roles on objects.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -26,11 +26,11 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     grants_batch(&rows)
 }
 
-/// One for each privilege. Admins know of all, others of their own and of those on what they own.
+/// One row for each privilege. Admins see all, other users see their own and those on objects that they own.
 pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&Authorization>) -> Result<Vec<GrantRow>, StoreError> {
     let mut rows = Vec::new();
     for (grantee, object, privileges) in access.grants() {
-        // Of what the statement does not see there is nothing to tell.
+        // Objects that the statement does not see are omitted.
         let (schema, name) = match object {
             GrantObject::Store => (None, None),
             GrantObject::Schema(schema) if !snapshot.has_namespace(schema) => continue,

@@ -1,9 +1,8 @@
-//! The schema `system`: what the store and the engine are doing, as tables that can only be read.
-//! `docs/system-tables.md` is their contract.
+//! The schema `system`: the state of the store and the engine as read-only tables. `docs/system-tables.md` is their contract.
 //!
-//! A table is made when a query that names it is planned, from the snapshot of the statement: in a
-//! transaction it shows what the transaction sees. Each file has one table; `source.rs` is what they
-//! are made from, `build.rs` how; `view_redaction.rs` looks for names in the text of a view that its reader may not know of.
+//! A table is built when a query that names it is planned, from the snapshot of the statement: in a transaction it shows what the
+//! transaction sees. Each file has one table; `source.rs` has the data for all of them, `build.rs` builds columns; `view_redaction.rs`
+//! searches the text of a view for names that its reader may not know.
 
 mod build;
 mod columns;

@@ -20,7 +20,7 @@ use crate::temporary::TemporaryTables;
 use crate::time_zone::{plan_in_zone, schema_in_zone};
 use crate::transactions::TransactionSlot;
 
-/// Makes the rows; without a source none, to know the columns.
+/// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
 const TABLES: [(&str, Rows); 11] = [
@@ -46,11 +46,11 @@ pub struct SystemSchema {
     engine: Arc<EngineShared>,
     snapshot: Arc<Snapshot>,
     slot: Arc<TransactionSlot>,
-    /// Tables of somebody's own in a schema of this name, from before it was ours.
+    /// User tables in a schema of this name that is older than the system schema.
     older: Option<Arc<dyn SchemaProvider>>,
     authorization: Option<Arc<Authorization>>,
     temporary: Arc<TemporaryTables>,
-    /// Of the session's clocks.
+    /// The session's time zone.
     zone: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl SystemSchema {
         SystemSchema { zone, ..self }
     }
 
-    /// With the temporary tables of who asks.
+    /// Adds the temporary tables of the session.
     pub fn with_temporary(self, temporary: Arc<TemporaryTables>) -> SystemSchema {
         SystemSchema { temporary, ..self }
     }

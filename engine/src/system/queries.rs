@@ -1,4 +1,4 @@
-//! `system.queries`: the statements that run, of all sessions of the process.
+//! `system.queries`: the running statements of all sessions of the process.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -9,7 +9,7 @@ use crate::queries::{Query, StatementInfo};
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows: Vec<StatementInfo> = source.map(|source| source.engine.queries.shown()).unwrap_or_default();
-    // Of others' statements only administrators know.
+    // Only administrators see statements of other users.
     rows.retain(|row| source.is_some_and(|source| source.runs(&row.query)));
     let number = |value: fn(&Query) -> u64| numbers(rows.iter().map(|row| Some(value(&row.query))));
     batch(vec![

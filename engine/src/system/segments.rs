@@ -1,4 +1,4 @@
-//! `system.segments`: what stored tables are made of: sealed segments, and the logs of small writes.
+//! `system.segments`: the sealed segments and logs of stored tables.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -66,7 +66,7 @@ fn of_table(table: &TableSnapshot) -> Vec<Row<'_>> {
     sealed.chain(tails).collect()
 }
 
-/// Rows of the transaction that asks are in no file yet.
+/// Rows of the current transaction are in no file yet.
 fn kind(tail: &Tail) -> &'static str {
     if tail.mapping().is_some() { "log" } else { "pending" }
 }

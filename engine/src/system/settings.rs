@@ -1,4 +1,4 @@
-//! `system.settings`: what sessions, process and store are set to.
+//! `system.settings`: the settings of sessions, process and store.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -16,7 +16,7 @@ use sql::{SETTING_NAMES, duration_text, shown_name};
 struct Row {
     name: String,
     value: Option<String>,
-    /// Whose it is: `session`, `process` or `store`.
+    /// `session`, `process` or `store`.
     scope: &'static str,
     changed_by: &'static str,
     description: String,
@@ -28,7 +28,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         rows.extend(of_session(source));
         rows.extend(of_process(source));
         rows.extend(of_store(source).map_err(store_error)?);
-        // Where files of the server lie is nobody else's business.
+        // Paths on the server are hidden from ordinary users.
         rows.retain(|row| row.name != "store_path" || source.is_for_all());
         rows.sort_by(|one, other| one.name.cmp(&other.name));
     }
@@ -41,7 +41,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     ])
 }
 
-/// Settings of DataFusion that are about files other engines write, or that we decide.
+/// Settings of DataFusion for file formats that we do not write, or that we set ourselves.
 const LEFT_OUT: [&str; 4] = ["datafusion.execution.parquet.", "datafusion.catalog.", "datafusion.format.", "datafusion.runtime."];
 
 fn of_session(source: &Source<'_>) -> Vec<Row> {

@@ -13,7 +13,7 @@ use common::error::store_error;
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut versions: Vec<VersionInfo> = Vec::new();
     let mut names: HashMap<u64, Vec<String>> = HashMap::new();
-    // What is kept is of tables of all.
+    // Retained versions concern the tables of all users.
     let is_for_all = source.is_some_and(Source::is_for_all);
     if let Some(source) = source {
         versions = source.engine.store.versions().map_err(store_error)?;
@@ -25,7 +25,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         for snapshot in source.snapshot.named_snapshots() {
             names.entry(snapshot.version).or_default().push(snapshot.name);
         }
-        // When and how tables of others are changed is their business. A version with a name is there to be read.
+        // When and how other users' tables change is hidden. A named version is shown, because it is meant to be read.
         versions.retain(|info| is_for_all || !info.tables.is_empty() || names.contains_key(&info.version));
     }
     let names = versions.iter().map(|info| names.get(&info.version).map_or(&[] as &[String], Vec::as_slice));

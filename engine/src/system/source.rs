@@ -1,4 +1,4 @@
-//! What system tables are made from.
+//! The data from which system tables are built.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use common::privilege::Privilege;
 
 pub struct Source<'a> {
     pub engine: &'a EngineShared,
-    /// Of the statement.
+    /// The statement's snapshot.
     pub snapshot: &'a Arc<Snapshot>,
-    /// The session's.
+    /// The session's transaction.
     pub slot: &'a Arc<TransactionSlot>,
     pub options: &'a ConfigOptions,
-    /// Of the user who asks; None: everything.
+    /// The rights of the user; `None`: everything.
     pub authorization: Option<&'a Authorization>,
-    /// The session's.
+    /// The session's temporary tables.
     pub temporary: &'a TemporaryTables,
 }
 
@@ -32,45 +32,45 @@ impl Source<'_> {
         self.authorization.is_none_or(Authorization::is_admin)
     }
 
-    /// Whether who asks may know of the user or role.
+    /// Whether the user may see this user or role.
     pub fn knows(&self, name: &str) -> bool {
         self.authorization.is_none_or(|authorization| authorization.is_admin() || authorization.has_name(name))
     }
 
-    /// Whether a statement is one of who asks.
+    /// Whether the statement belongs to the user.
     pub fn runs(&self, query: &Query) -> bool {
         self.authorization.is_none_or(|authorization| authorization.is_admin() || query.principal.is_user(authorization.user()))
     }
 
-    /// Whether who asks may read the rows of a table, and so how many there are and how they lie.
+    /// Whether the user may read the rows of a table, and therefore see their number and storage.
     pub fn reads(&self, table: &TableSnapshot) -> bool {
         let record = table.record();
         self.authorization.is_none_or(|authorization| authorization.on_table(record.id, &record.namespace).has(Privilege::Select))
     }
 
-    /// Whether the view is one of who asks, and its text so, too.
+    /// Whether the user owns the view, and therefore may see its text.
     pub fn owns(&self, view: &ViewRecord) -> bool {
         self.authorization.is_none_or(|authorization| authorization.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
     }
 
-    /// Whether who asks may know where files of this machine lie.
+    /// Whether the user may see paths on this machine.
     pub fn knows_files(&self) -> bool {
         self.authorization.is_none_or(Authorization::has_files)
     }
 
-    /// Stored tables that may be read.
+    /// The stored tables that the user may read.
     pub fn read_tables(&self) -> Result<Vec<TableSnapshot>> {
         let mut tables = self.tables()?;
         tables.retain(|table| self.reads(table));
         Ok(tables)
     }
 
-    /// Every stored table that is seen, by schema and name, but for [`Source::damaged`] ones.
+    /// Every visible stored table, by schema and name, except for [`Source::damaged`] ones.
     pub fn tables(&self) -> Result<Vec<TableSnapshot>> {
         Ok(self.tables_and_damaged()?.0)
     }
 
-    /// Tables of which a log is damaged: whoever reads one is told, and the others are listed all the same.
+    /// Tables with a damaged log: a query of one gets the error, and the lists show the others.
     pub fn damaged(&self) -> Result<Vec<TableRecord>> {
         Ok(self.tables_and_damaged()?.1)
     }

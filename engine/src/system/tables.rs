@@ -1,4 +1,4 @@
-//! `system.tables`: tables and views, and the temporary tables of who asks.
+//! `system.tables`: tables and views, and the session's temporary tables.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -79,7 +79,7 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
     }
 }
 
-/// How many rows it has nobody knows, before the loss is accepted.
+/// The number of rows is unknown until the loss is accepted.
 fn of_damaged(record: TableRecord) -> Row {
     let (table_id, created_version, changed_version) = (Some(record.id), Some(record.created_version), Some(record.changed_version));
     Row {
@@ -93,7 +93,7 @@ fn of_damaged(record: TableRecord) -> Row {
     }
 }
 
-/// They are in no version of the store, and have no id there.
+/// They belong to no version of the store, and have no id there.
 fn of_temporary(table: &TemporaryRows) -> Row {
     Row {
         schema: TEMP.to_string(),

@@ -1,4 +1,4 @@
-//! `system.transactions`: transactions that are open, of all sessions of the process.
+//! `system.transactions`: the open transactions of all sessions of the process.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `system.users` and `system.roles`: who can log in, and what can be given to them.
+//! `system.users` and `system.roles`: who can log in, and the roles that can be granted.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pmem_store::{Access, PrincipalRecord};
 use super::build::{REQUIRED, batch, booleans, instants, lists, texts};
 use super::source::Source;
 
-/// Admins know of all, others of themselves and their roles.
+/// Admins see everybody, other users see themselves and their roles.
 fn known(source: Option<&Source<'_>>, is_user: bool) -> Vec<Arc<PrincipalRecord>> {
     let Some(source) = source else { return Vec::new() };
     let access = source.engine.store.access();

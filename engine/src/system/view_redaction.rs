@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use sql::QuiverDialect;
 
-/// Whether one of these names is anywhere in the text: also as that of a column, or in a text, as table functions have them. A view
-/// that is hidden for nothing is of less harm than a name that is told.
+/// Whether one of these names occurs anywhere in the text, even as a column name or in a string, because table functions take names as
+/// strings. Hiding a view without need does less harm than revealing a name.
 pub fn mentions_hidden_name(sql: &str, unseen: &HashSet<&str>) -> bool {
     if unseen.is_empty() {
         return false;
@@ -20,7 +20,7 @@ pub fn mentions_hidden_name(sql: &str, unseen: &HashSet<&str>) -> bool {
     tokens.iter().filter_map(text_of).any(is_unseen)
 }
 
-/// A word or a text, in whatever quotes.
+/// A word or a string, whatever its quotes.
 fn text_of(token: &Token) -> Option<&str> {
     use Token::*;
     match token {

@@ -1,16 +1,15 @@
 //! Temporary tables: rows in memory that belong to one session and end with it.
 //!
-//! - [`tables`] — those of a session by name
-//! - [`rows`] — what one statement has put into a table, and the memory that it takes
-//! - [`schema`] — where they are found: the schema `temp`
-//! - [`table`] — one of them as DataFusion sees it, and [`sink`], INSERT into it
-//! - [`scan`] — reading one
+//! - [`tables`] — the tables of a session, by name
+//! - [`rows`] — the rows that one statement has added, and the memory that they take
+//! - [`schema`] — the schema `temp`, in which they are found
+//! - [`table`] — a temporary table as DataFusion sees it, and [`sink`], INSERT into it
+//! - [`scan`] — the scan of a temporary table
 //!
-//! A table is as it was when a statement was planned, for as long as that statement reads it: what is changed or dropped meanwhile is
-//! changed for the next one.
+//! A statement reads a table as of when it was planned: later changes, and even a drop, only affect later statements.
 //!
-//! **Invariant:** no session finds a table of another one, and nothing of them is in the store: neither transactions, versions, grants
-//! nor backups know them.
+//! **Invariant:** a session never finds a table of another one, and the store contains nothing of them: transactions, versions, grants
+//! and backups do not know them.
 
 mod rows;
 mod scan;

@@ -1,6 +1,6 @@
-//! Rows in memory as a query gave them.
+//! Rows in memory, in the batches that a query returned.
 //!
-//! A batch is kept as it came: its buffers are shared with whoever else has them, and what lies in a mapped segment stays there.
+//! A batch is kept as it is: it shares its buffers with their other users, and buffers in a mapped segment stay there.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use common::error::EngineError;
 use common::memory::LiveMemory;
 use common::report::{ReportCollector, TemporaryReads};
 
-/// Chunks of so many bytes are put together while they have few rows.
+/// Chunks of up to this size are merged while they have few rows.
 const JOINED_BYTES_MAX: usize = 1 << 20;
 
-/// What one statement has put into a table, or several that put few rows.
+/// The rows that one statement has added to a table, or several statements that added few rows each.
 #[derive(Debug)]
 pub struct Chunk {
     batches: Vec<RecordBatch>,
@@ -28,9 +28,9 @@ pub struct Chunk {
     size_bytes: usize,
     /// By column.
     null_counts: Vec<usize>,
-    /// Those that some of the rows lie in.
+    /// Segments in which some of the rows are.
     segments: Vec<Arc<Segment>>,
-    /// Those that `memory` counts.
+    /// Allocations that `memory` counts.
     allocations: Vec<usize>,
     memory: MemoryReservation,
 }
@@ -59,7 +59,7 @@ impl Chunk {
         self.row_count
     }
 
-    /// Of the rows, wherever they lie.
+    /// The size of the rows, wherever they are stored.
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
@@ -68,7 +68,7 @@ impl Chunk {
         self.null_counts.get(column).copied().unwrap_or(0)
     }
 
-    /// Counts the memory first: an error leaves the chunk as it was.
+    /// Counts the memory first, so that an error leaves the chunk unchanged.
     fn push(&mut self, batch: RecordBatch, live_memory: &mut LiveMemory) -> Result<(), DataFusionError> {
         self.memory.try_grow(live_memory.take(&batch))?;
         self.row_count += batch.num_rows();
@@ -80,7 +80,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// The rows of both as one batch, where that copies little.
+    /// The rows of both as one batch, if that copies little.
     pub fn joined(&self, next: &Chunk) -> Option<Chunk> {
         let is_small = self.row_count + next.row_count <= ZONE_ROWS && self.size_bytes + next.size_bytes <= JOINED_BYTES_MAX;
         let schema = self.batches.first().filter(|_| is_small)?.schema();
@@ -89,15 +89,15 @@ impl Chunk {
         let mut live_memory = LiveMemory::default();
         joined.push(batch, &mut live_memory).ok()?;
         joined.allocations = live_memory.allocations();
-        // Long texts are shared with the batches they come from, and may lie in a segment.
+        // Long strings share buffers with the original batches, and may be in a segment.
         joined.segments = self.segments.iter().chain(&next.segments).cloned().collect();
         Some(joined)
     }
 }
 
-/// Rows on their way into a temporary table. Dropped unfinished, it frees what it holds.
+/// Rows that are being added to a temporary table. If it is dropped unfinished, it frees them.
 pub struct ChunkBuilder {
-    /// What the rows are held to.
+    /// The checks for the rows.
     target: WriteTarget,
     collector: Arc<ReportCollector>,
     live_memory: LiveMemory,
@@ -105,7 +105,7 @@ pub struct ChunkBuilder {
 }
 
 impl ChunkBuilder {
-    /// `collector` is that of the query that gives the rows, `pool` the memory that it may take.
+    /// `collector` is that of the query that returns the rows, `pool` its memory.
     pub fn new(name: &str, schema: SchemaRef, pool: &Arc<dyn MemoryPool>, collector: Arc<ReportCollector>) -> ChunkBuilder {
         let memory = MemoryConsumer::new(format!("the temporary table \"{name}\"")).register(pool);
         let chunk = Chunk::new(schema.fields().len(), memory);
@@ -125,7 +125,7 @@ impl ChunkBuilder {
         self.chunk.push(batch, &mut self.live_memory).map_err(|error| too_large(&self.target.table, error))
     }
 
-    /// The rows, none of which was computed from a segment cut short meanwhile.
+    /// The rows. It checks that none was computed from a segment that was truncated meanwhile.
     pub fn finish(self) -> Result<Chunk, EngineError> {
         self.collector.check_segments()?;
         Ok(Chunk { allocations: self.live_memory.allocations(), segments: self.live_memory.into_segments(), ..self.chunk })
@@ -140,7 +140,7 @@ impl ChunkBuilder {
     }
 }
 
-/// As it is declared; a column is cast only where DataFusion gave another type than it had planned.
+/// The batch in its declared types; a column is cast only if DataFusion returned another type than it had planned.
 fn declared(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| match column.data_type() == field.data_type() {
         true => Ok(Arc::clone(column)),

@@ -1,4 +1,4 @@
-//! Reading a temporary table: its batches as they lie, in pieces of a zone at most.
+//! Scans a temporary table: its batches without a copy, in pieces of at most a zone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use super::tables::TemporaryRows;
 use crate::scan::projected_columns;
 use common::report::{ReportCollector, TemporaryReads};
 
-/// Below this, one partition more costs more than it saves.
+/// With fewer pieces, another partition costs more than it saves.
 const PARTITION_PIECES_MIN: usize = 4;
 
-/// Rows of a batch, by the places of its chunk and of itself in that.
+/// Rows of a batch, given by the index of its chunk and its own index in that.
 #[derive(Debug, Clone, Copy)]
 struct ChunkRange {
     chunk: usize,
@@ -57,13 +57,13 @@ impl TemporaryScan {
         let all = || (0..table.schema.fields().len()).collect();
         let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
         let schema = Arc::new(table.schema.project(&projection)?);
-        // The first rows are the ones to show, and one partition has them soonest.
+        // Only the first rows are needed, and a single partition returns them soonest.
         let target = if limit.is_some() { 1 } else { target_partitions };
         let partitions = divide(&table, target).into();
         Ok(TemporaryScan { table, projection, schema, partitions, limit, metrics: ExecutionPlanMetricsSet::new() })
     }
 
-    /// Of one partition or of all, from each at most the limit.
+    /// The rows of one partition or of all, with at most the limit from each.
     fn row_count(&self, partition: Option<usize>) -> usize {
         let most = self.limit.unwrap_or(usize::MAX);
         let rows = |pieces: &Vec<ChunkRange>| pieces.iter().map(|piece| piece.rows).sum::<usize>().min(most);
@@ -74,7 +74,7 @@ impl TemporaryScan {
     }
 }
 
-/// In turn among at most `target` partitions.
+/// Distributed round-robin among at most `target` partitions.
 fn divide(table: &TemporaryRows, target: usize) -> Vec<Vec<ChunkRange>> {
     let mut pieces = Vec::new();
     for (chunk, rows) in table.chunks().iter().enumerate() {
@@ -97,7 +97,7 @@ impl DataSource for TemporaryScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-        // Some of the rows may lie there: a result that was computed from them is held back if one was cut short.
+        // Some of the rows may be in these segments: a result computed from them is withheld if one was truncated.
         report.reads(self.table.chunks().iter().flat_map(|chunk| chunk.segments()));
         report.reads_counted(self.table.chunks().iter().map(|chunk| Arc::clone(chunk) as Arc<dyn TemporaryReads>));
         ReportCollector::add(&report.rows_total, self.row_count(Some(partition)));

@@ -1,4 +1,4 @@
-//! The schema `temp`: the temporary tables of the session that asks.
+//! The schema `temp`: the temporary tables of the current session.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use sql::split_name;
 pub struct TemporarySchema {
     tables: Arc<TemporaryTables>,
     scope: WriteScope,
-    /// The session's.
+    /// The session's time zone.
     zone: Option<String>,
-    /// Stored tables in a schema of this name, from before it was ours.
+    /// Stored tables in a schema of this name that is older than the schema `temp`.
     older: Option<Arc<dyn SchemaProvider>>,
 }
 

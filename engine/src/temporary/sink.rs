@@ -21,9 +21,9 @@ pub struct TemporarySink {
     tables: Arc<TemporaryTables>,
     table: Arc<TemporaryRows>,
     scope: WriteScope,
-    /// Takes the rows out that are there.
+    /// Whether to remove the existing rows.
     replace: bool,
-    /// Says that all columns may be NULL, so that the check that names table, column and row is ours.
+    /// With all columns nullable, so that our own check runs, which names table, column and row.
     schema: SchemaRef,
 }
 

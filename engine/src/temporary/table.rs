@@ -50,7 +50,7 @@ impl TableProvider for TemporaryTable {
         Some(self.definition.get_or_init(|| self.rows.definition()))
     }
 
-    /// It is its session's, and so asks for no privilege.
+    /// It belongs to its session, so no privilege is needed.
     async fn scan(
         &self,
         state: &dyn Session,

@@ -16,7 +16,7 @@ use common::names::{CATALOG, TEMP};
 use common::type_names::{column_type_name, quoted};
 use sql::split_name;
 
-/// What lists call them.
+/// The kind that lists show.
 pub const VOLATILE: &str = "volatile";
 
 /// Shared by a session and the transactions that are begun in it.
@@ -24,16 +24,16 @@ pub const VOLATILE: &str = "volatile";
 pub struct TemporaryTables {
     tables: RwLock<BTreeMap<String, Arc<TemporaryRows>>>,
     ids: AtomicU64,
-    /// Why there can be none; None: there can be some.
+    /// Why no table can be created; `None` if it can.
     refused: RwLock<Option<&'static str>>,
 }
 
-/// A temporary table as it is now. It never changes: INSERT puts another one in its place.
+/// The current state of a temporary table. It is immutable: INSERT replaces it.
 #[derive(Debug)]
 pub struct TemporaryRows {
     pub name: String,
     pub schema: SchemaRef,
-    /// Tells it from one that has had the name before.
+    /// Distinguishes it from an earlier table of the same name.
     id: u64,
     chunks: Vec<Arc<Chunk>>,
 }
@@ -47,24 +47,24 @@ impl TemporaryTables {
         self.tables.read().get(name).cloned()
     }
 
-    /// By name.
+    /// Sorted by name.
     pub fn all(&self) -> Vec<Arc<TemporaryRows>> {
         self.tables.read().values().cloned().collect()
     }
 
-    /// What a name in a statement means. It may be one of the table at a version, which is an error for its reader.
+    /// The table to which a name in a statement refers. The name may include a version clause, which its reader refuses.
     pub fn named(&self, name: &TableReference) -> Option<Arc<TemporaryRows>> {
         let is_here = name.catalog().is_none_or(|catalog| catalog == CATALOG) && name.schema().is_none_or(|schema| schema == TEMP);
         let table = split_name(name.table()).map_or(name.table(), |(table, _)| table);
         if is_here { self.get(table) } else { None }
     }
 
-    /// From here on no table can be made, because nobody would see it again.
+    /// From here on no table can be created, because nobody would see it again.
     pub fn refuse(&self, why: &'static str) {
         *self.refused.write() = Some(why);
     }
 
-    /// An error where a table of the name cannot be made.
+    /// An error if a table of this name cannot be created.
     pub fn check_new(&self, name: &str, or_replace: bool) -> Result<(), EngineError> {
         if let Some(why) = *self.refused.read() {
             return Err(StoreError::Refused(format!("the temporary table \"{name}\" would be lost at once: {why}")).into());
@@ -86,13 +86,13 @@ impl TemporaryTables {
             return Err(exists(name));
         }
         let before = tables.insert(name.to_string(), Arc::new(table));
-        // Much may be freed here, which nobody has to wait for.
+        // This may free much memory, so it happens outside of the lock.
         drop(tables);
         drop(before);
         Ok(())
     }
 
-    /// Adds rows to a table as a statement found it; `replace` takes out all others.
+    /// Adds rows to a table as a statement found it; `replace` removes all others.
     pub fn put(&self, table: &TemporaryRows, rows: Chunk, replace: bool) -> Result<(), EngineError> {
         let mut tables = self.tables.write();
         let Some(now) = tables.get_mut(&table.name).filter(|now| now.id == table.id) else {
@@ -105,7 +105,7 @@ impl TemporaryTables {
         Ok(())
     }
 
-    /// Whether there was one.
+    /// Drops a table; returns whether there was one.
     pub fn drop_table(&self, name: &str) -> bool {
         let dropped = self.tables.write().remove(name);
         dropped.is_some()
@@ -139,7 +139,7 @@ impl TemporaryRows {
         self.chunks.iter().map(|chunk| chunk.row_count()).sum()
     }
 
-    /// Of the rows, wherever they lie.
+    /// The size of the rows, wherever they are stored.
     pub fn size_bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.size_bytes()).sum()
     }
@@ -154,7 +154,7 @@ impl TemporaryRows {
         }
     }
 
-    /// The statement that would make the table without its rows.
+    /// The statement that would create the table without its rows.
     pub fn definition(&self) -> String {
         let column = |field: &Arc<Field>| {
             let not_null = if field.is_nullable() { "" } else { " NOT NULL" };

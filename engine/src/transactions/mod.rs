@@ -1,4 +1,4 @@
-//! Transactions that are begun with BEGIN: what each is and may still do, and which there are.
+//! Transactions begun with BEGIN: their state, and the list of open ones.
 
 mod open;
 mod slot;

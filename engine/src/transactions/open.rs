@@ -1,4 +1,4 @@
-//! The transactions that are open, of all sessions of an engine, for those who want to see them.
+//! The open transactions of all sessions of an engine, for monitoring.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -16,8 +16,7 @@ pub struct OpenTransactions {
 }
 
 impl OpenTransactions {
-    /// The place for the transaction of a new session; seen until it is dropped.
-    /// `author` is the user it belongs to.
+    /// The slot for the transactions of a new session; it is listed until it is dropped. `author` is the session's user.
     pub fn new_slot(&self, author: Option<Arc<dyn Author>>) -> Arc<TransactionSlot> {
         let slot = Arc::new(TransactionSlot::new(Arc::clone(&self.next_id), author));
         let mut slots = self.slots.lock();

@@ -12,10 +12,10 @@ use crate::queries::CommitGuard;
 use common::clock::since_epoch_ms;
 use common::error::EngineError;
 
-/// What can be told of a transaction begun with BEGIN.
+/// What is shown of a transaction begun with BEGIN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTransaction {
-    /// From 1, within this process.
+    /// From 1, unique within this process.
     pub id: u64,
     pub started_at_ms: u64,
     pub base_version: u64,
@@ -28,37 +28,37 @@ pub struct OpenTransaction {
 #[derive(Debug, Default)]
 pub struct TransactionSlot {
     open: Mutex<Option<OpenState>>,
-    /// Of the engine: ids of transactions.
+    /// The engine's counter of transaction ids.
     next_id: Arc<AtomicU64>,
-    /// The user it is for.
+    /// The session's user.
     author: Option<Arc<dyn Author>>,
     durability: Mutex<Option<Durability>>,
 }
 
-/// What is asked of a transaction while a statement works in it, which may take long.
+/// The state of a transaction that must be readable while a statement works in it, which may take long.
 #[derive(Debug)]
 struct OpenState {
     id: u64,
-    /// What now() says in all of its statements.
+    /// The value of now() in all of its statements.
     started_at: SystemTime,
-    /// What it began with.
+    /// The snapshot with which it began.
     base: Arc<Snapshot>,
-    /// **Invariant:** whoever waits for it does not hold the slot.
+    /// **Invariant:** no thread waits for this lock while it holds the slot.
     work: Arc<Mutex<TransactionWork>>,
     changes: u64,
-    /// A statement failed: nothing but ROLLBACK makes sense now.
+    /// A statement failed: only ROLLBACK is possible now.
     failed: bool,
     read_only: bool,
-    /// Of savepoints, innermost last.
+    /// The names of savepoints, innermost last.
     savepoints: Vec<String>,
 }
 
-/// What statements of the open transaction work in, one at a time.
+/// The part in which statements of the open transaction work, one at a time.
 #[derive(Debug)]
 pub struct TransactionWork {
-    /// None once it has ended.
+    /// `None` once it has ended.
     transaction: Option<Transaction>,
-    /// As in `OpenState::savepoints`.
+    /// In the order of `OpenState::savepoints`.
     savepoints: Vec<Savepoint>,
 }
 
@@ -67,7 +67,7 @@ impl TransactionSlot {
         TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default() }
     }
 
-    /// What can be told of the open transaction.
+    /// Describes the open transaction.
     pub fn open_transaction(&self) -> Option<OpenTransaction> {
         self.open.lock().as_ref().map(|open| OpenTransaction {
             id: open.id,
@@ -79,17 +79,17 @@ impl TransactionSlot {
         })
     }
 
-    /// When BEGIN was run; None if no transaction is open.
+    /// When BEGIN ran; `None` if no transaction is open.
     pub fn started_at(&self) -> Option<SystemTime> {
         self.open.lock().as_ref().map(|open| open.started_at)
     }
 
-    /// Of the open transaction.
+    /// The id of the open transaction.
     pub fn open_id(&self) -> Option<u64> {
         self.open.lock().as_ref().map(|open| open.id)
     }
 
-    /// How soon what the session commits is durable; None where the tables say.
+    /// The durability of the session's commits; `None` if each table decides.
     pub fn durability(&self) -> Option<Durability> {
         *self.durability.lock()
     }
@@ -106,14 +106,14 @@ impl TransactionSlot {
         self.open.lock().as_ref().is_some_and(|open| open.failed)
     }
 
-    /// What statements of the open transaction see.
+    /// The snapshot that statements of the open transaction see.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         let work = Arc::clone(&self.open.lock().as_ref()?.work);
         let work = work.lock();
         work.transaction.as_ref().map(Transaction::snapshot)
     }
 
-    /// What the open transaction began with.
+    /// The snapshot with which the open transaction began.
     pub fn base(&self) -> Option<Arc<Snapshot>> {
         self.open.lock().as_ref().map(|open| Arc::clone(&open.base))
     }
@@ -145,7 +145,7 @@ impl TransactionSlot {
             let message = "the transaction was rolled back, because a statement of it failed";
             return Err(state_error(message, "nothing of it was kept: begin another one, and run all of it again"));
         }
-        // A statement that still works in it comes before all of this.
+        // A statement that is still working in it finishes first.
         let mut transaction = holding_up_nobody(|| open.work.lock().transaction.take()).ok_or_else(none_open)?;
         if let Some(durability) = self.durability() {
             transaction.set_durability(durability);
@@ -158,12 +158,12 @@ impl TransactionSlot {
         self.open.lock().take().map(|_| ()).ok_or_else(none_open)
     }
 
-    /// An error where a statement of the open transaction has failed: half of that one may be in it.
+    /// An error if a statement of the open transaction has failed: it may be half applied.
     pub fn check_not_failed(&self) -> Result<(), EngineError> {
         self.open.lock().as_ref().map_or(Ok(()), OpenState::check_not_failed)
     }
 
-    /// **Invariant:** what can be gone back to is a state in which no statement had failed.
+    /// **Invariant:** at a savepoint no statement has failed yet.
     pub fn savepoint(&self, name: &str) -> Result<(), EngineError> {
         self.with_open(|open, transaction, savepoints| {
             open.check_not_failed()?;
@@ -198,14 +198,14 @@ impl TransactionSlot {
         self.open.lock().as_ref().is_some_and(|open| open.savepoint(name).is_ok())
     }
 
-    /// A statement failed; its transaction, if it is still open, can only be rolled back now.
+    /// A statement failed; its transaction, if it is still open, can now only be rolled back.
     pub fn fail(&self, planned_in: Option<u64>) {
         if let Some(open) = self.open.lock().as_mut().filter(|open| Some(open.id) == planned_in) {
             open.failed = true;
         }
     }
 
-    /// An error where the open transaction may not write.
+    /// An error if the open transaction may not write.
     pub fn check_writable(&self) -> Result<(), EngineError> {
         match self.open.lock().as_ref() {
             Some(open) if open.read_only => Err(read_only()),
@@ -213,7 +213,7 @@ impl TransactionSlot {
         }
     }
 
-    /// A transaction of one statement's own, which reads `base`.
+    /// A transaction for a single statement, which reads `base`.
     pub fn own(&self, store: &Store, base: Arc<Snapshot>) -> Result<Transaction, EngineError> {
         let mut transaction = store.begin_at(base)?;
         self.sign(&mut transaction);
@@ -223,7 +223,7 @@ impl TransactionSlot {
         Ok(transaction)
     }
 
-    /// That of the open transaction, which is the one that the statement was planned in; None where none is open, as then.
+    /// The work of the open transaction, if the statement was planned in it; `None` if none is open now and none was then.
     pub fn work(&self, planned_in: Option<u64>) -> Result<Option<Arc<Mutex<TransactionWork>>>, EngineError> {
         let slot = self.open.lock();
         match slot.as_ref() {
@@ -233,7 +233,8 @@ impl TransactionSlot {
         }
     }
 
-    /// Runs `change` in the open transaction, whose `work` it is, unless the statement of `commit_guard` was stopped. Its changes come together or not at all.
+    /// Runs `change` in the open transaction with this `work`, unless the statement of `commit_guard` was stopped. Its changes are
+    /// applied together or not at all.
     pub fn change<T>(
         &self,
         work: &Mutex<TransactionWork>,
@@ -267,7 +268,7 @@ impl TransactionSlot {
         let TransactionWork { transaction, savepoints } = &mut *work;
         let transaction = transaction.as_mut().ok_or_else(none_open)?;
         let mut slot = self.open.lock();
-        // Another one may have begun meanwhile.
+        // Another transaction may have begun meanwhile.
         let open = slot.as_mut().filter(|open| Arc::ptr_eq(&open.work, &shared_work)).ok_or_else(none_open)?;
         act(open, transaction, savepoints)?;
         open.changes = transaction.change_count() as u64;

@@ -1,4 +1,4 @@
-//! The order in which the rows of a table lie.
+//! The cluster key: the order in which a table stores its rows.
 
 use arrow::datatypes::Schema;
 use datafusion::common::{Column, TableReference};
@@ -8,7 +8,7 @@ use pmem_store::ColumnOrder;
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
 
-/// The key's columns as the schema spells them.
+/// The key's columns in the schema's spelling.
 pub fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, EngineError> {
     key.iter()
         .map(|column| {
@@ -29,7 +29,7 @@ pub fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, En
         .collect()
 }
 
-/// The plan with its rows in the order of the key, if there is one.
+/// The plan sorted by the key, if there is one.
 pub fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPlan, EngineError> {
     if key.is_empty() {
         return Ok(plan);

@@ -1,4 +1,4 @@
-//! Rows whose wide column is made where it will lie in the new table: neither held in memory nor copied.
+//! Builds the wide column of new rows directly in the new table's file, neither held in memory nor copied.
 
 use arrow::datatypes::Schema;
 use pmem_store::segment::{Elements, OtherColumns};
@@ -8,7 +8,7 @@ use common::error::EngineError;
 use common::types::physical_schema;
 
 impl RowWriter {
-    /// Whether rows of this schema can be made in place: the table is new, holds them to nothing, and stores them as they are.
+    /// Whether rows of this schema can be built in place: the table is new, has no rules for them, and stores them unchanged.
     pub fn takes_in_place(&self, rows: &Schema) -> bool {
         let physical = physical_schema(&self.target.schema);
         let types = |schema: &Schema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
@@ -21,7 +21,7 @@ impl RowWriter {
         is_new && !has_rules && self.target.schema.fields().iter().all(|field| field.is_nullable())
     }
 
-    /// Rows that are a segment of their own, in the table's order; `make` writes their wide column. Blocks meanwhile.
+    /// Rows that become a segment of their own, in the table's order; `make` writes their wide column. It blocks.
     pub fn write_in_place(
         &mut self,
         rows: OtherColumns,

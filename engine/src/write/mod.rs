@@ -1,4 +1,4 @@
-//! Rows into the store: INSERT, CREATE TABLE AS, COPY FROM and import all go through here.
+//! Writes rows to the store: INSERT, CREATE TABLE AS, COPY FROM and import all use this module.
 
 mod cluster_key;
 mod in_place;

@@ -1,4 +1,4 @@
-//! A stream of batches becomes segments, and one commit makes them visible.
+//! Writes a stream of batches into segments; one commit makes them visible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::blocking::blocking;
 use crate::constraints::{Constraint, Enforcer, TableRules};
 use common::error::EngineError;
 
-/// Where rows go.
+/// The destination of rows.
 #[derive(Debug, Clone)]
 pub struct WriteTarget {
     pub namespace: String,
     pub table: String,
     pub schema: SchemaRef,
-    /// The rows come in this order.
+    /// The rows arrive in this order.
     pub cluster_key: Vec<ColumnOrder>,
     pub what: WriteMode,
 }
 
 #[derive(Debug, Clone)]
 pub enum WriteMode {
-    /// Adds to the table with this id; `replace` takes its rows out first.
+    /// Adds to the table with this id; `replace` removes its rows first.
     Existing { id: TableId, replace: bool },
-    /// Makes the table in the same commit; `replace` takes an older one of the name out.
+    /// Creates the table in the same commit; `replace` drops an older one of the name.
     New { replace: bool, declared: Declarations },
 }
 
-/// What a new table is besides its columns and its order.
+/// The parts of a new table besides its columns and its order.
 #[derive(Debug, Clone, Default)]
 pub struct Declarations {
     pub columns: Vec<ColumnInfo>,
@@ -42,7 +42,7 @@ pub struct Declarations {
     pub options: BTreeMap<String, String>,
 }
 
-/// Dropped unfinished, it leaves nothing behind.
+/// If it is dropped unfinished, it leaves nothing behind.
 pub struct RowWriter {
     scope: WriteScope,
     pub(super) target: WriteTarget,
@@ -65,7 +65,7 @@ impl RowWriter {
         RowWriter::with_rules(scope, target, id, &rules)
     }
 
-    /// For a table that is there, with rules that are known already.
+    /// For an existing table with known rules.
     pub fn of_table(scope: &WriteScope, target: WriteTarget, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
         let WriteMode::Existing { id, .. } = target.what else { return RowWriter::new(scope, target) };
         RowWriter::with_rules(scope, target, id, rules)
@@ -77,7 +77,7 @@ impl RowWriter {
         Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(rules)), rows: 0 })
     }
 
-    /// The rows make segments of their own, however few they are: somebody has put them into a file together.
+    /// The rows become segments of their own, however few they are, because somebody has put them into a file together.
     pub fn in_segments(mut self) -> Result<RowWriter, EngineError> {
         self.sink = Some(RowSink::new(self.scope.engine(), self.id, &self.target.schema, false)?);
         Ok(self)
@@ -96,7 +96,7 @@ impl RowWriter {
         }
     }
 
-    /// Writes a whole stream; other tasks go on meanwhile.
+    /// Writes a whole stream without blocking other tasks.
     pub async fn write_all<E: Into<EngineError>>(
         mut self,
         mut batches: impl Stream<Item = Result<RecordBatch, E>> + Unpin,
@@ -108,7 +108,7 @@ impl RowWriter {
         Ok(self)
     }
 
-    /// Seals and commits; the number of rows.
+    /// Seals and commits; returns the number of rows.
     pub async fn commit(self, operation: &'static str) -> Result<u64, EngineError> {
         blocking(move || self.commit_now(operation)).await
     }
@@ -120,7 +120,7 @@ impl RowWriter {
         Ok(rows)
     }
 
-    /// What was written, for a transaction to add.
+    /// Seals the written rows, for a transaction to add.
     pub fn seal(&mut self) -> Result<StagedRows, EngineError> {
         match (self.sink.take(), self.enforcer.take()) {
             (Some(sink), Some(enforcer)) => Ok(sink.finish()?.enforced_by(enforcer)),
@@ -157,8 +157,8 @@ pub fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u6
     Err(EngineError::NotNull { table: target.table.clone(), column, row: rows_before + row as u64 + 1 })
 }
 
-/// The path to a column that is NOT NULL, and the first of its rows that is. Of a struct's fields no SQL
-/// declares it, but a file's schema can; where the struct is NULL itself (not in `visible`), it has none.
+/// The path to a NOT NULL column that has a NULL, and the first such row. SQL cannot declare a struct's field NOT NULL, but a file's
+/// schema can; fields of a struct that is itself NULL (not in `visible`) are exempt.
 fn misplaced_null(field: &Field, array: &ArrayRef, visible: Option<&NullBuffer>) -> Option<(String, usize)> {
     let inner = array.as_struct_opt().filter(|_| matches!(field.data_type(), DataType::Struct(_)));
     if field.is_nullable() && inner.is_none() {
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// Column `place` with field `x`, which is NOT NULL; the rows as they come are not held to that.
+    /// Checks column `place` with field `x`, which is NOT NULL; the incoming rows are not checked before.
     fn checked(rows: Vec<Option<i32>>, nulls: Option<NullBuffer>) -> Result<(), String> {
         let fields = |is_nullable| Fields::from(vec![Field::new("x", DataType::Int32, is_nullable)]);
         let place: ArrayRef = Arc::new(StructArray::new(fields(true), vec![Arc::new(Int32Array::from(rows))], nulls));
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_null_in_a_struct_that_is_there_is_refused_with_its_path_and_row() {
-        // As many NULLs as structs that are NULL, but not the same rows.
+        // As many NULLs as NULL structs, but in other rows.
         let refused = checked(vec![Some(1), Some(2), None], Some(NullBuffer::from(vec![true, false, true])));
         let error = "NULL in column \"place.x\" of \"t\", which is NOT NULL (row 13 of the rows being written)";
         assert_eq!(refused, Err(error.to_string()));

@@ -1,4 +1,4 @@
-//! Where a statement's changes go: into the session's open transaction, or into one of their own.
+//! The scope of a statement's changes: the session's open transaction, or one of its own.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::shared::EngineShared;
 use crate::transactions::TransactionSlot;
 use common::error::EngineError;
 
-/// How the writes of one statement reach the store. Made when the statement is planned.
+/// How the writes of one statement reach the store. Created when the statement is planned.
 #[derive(Debug, Clone)]
 pub struct WriteScope {
     engine: Arc<EngineShared>,
     slot: Arc<TransactionSlot>,
-    /// What the statement reads.
+    /// The snapshot that the statement reads.
     base: Arc<Snapshot>,
-    /// The transaction it was planned in: what it reads may be that one's alone.
+    /// The transaction in which it was planned: its tables may exist only there.
     planned_in: Option<u64>,
-    /// Of its statement, which may have been ended by somebody else.
+    /// The commit guard of its statement, which may have been stopped.
     commit_guard: Option<Arc<CommitGuard>>,
 }
 
@@ -43,7 +43,7 @@ impl WriteScope {
         &self.engine.store
     }
 
-    /// What a table holds its rows to, as the statement sees it.
+    /// The rules of a table, as the statement sees them.
     pub fn rules_of(&self, namespace: &str, name: &str) -> Result<Arc<TableRules>, EngineError> {
         match self.base.table(namespace, name)? {
             Some(table) => TableRules::of(&self.engine.rules, &table),
@@ -56,7 +56,7 @@ impl WriteScope {
         !self.slot.is_open()
     }
 
-    /// An error where nothing may be written.
+    /// An error if the statement may not write.
     pub fn check_writable(&self) -> Result<(), EngineError> {
         if self.store().is_read_only() {
             return Err(StoreError::ReadOnly(self.store().path().to_path_buf()).into());
@@ -64,8 +64,8 @@ impl WriteScope {
         self.slot.check_writable()
     }
 
-    /// Runs `change` in the open transaction, or in one of its own that commits at once as
-    /// `operation`. Changes of one call come together or not at all.
+    /// Runs `change` in the open transaction, or in one of its own that commits at once as `operation`. The changes of one call are
+    /// applied together or not at all.
     pub fn change<T>(&self, operation: &str, change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>) -> Result<T, EngineError> {
         match self.slot.work(self.planned_in)? {
             Some(work) => self.slot.change(&work, self.planned_in, self.commit_guard.as_deref(), change),
@@ -79,12 +79,12 @@ impl WriteScope {
         }
     }
 
-    /// For what a statement changes beside the store: from here on nothing ends the statement; an error if something has.
+    /// For changes outside of the store: from here on nothing can stop the statement; an error if it was stopped before.
     pub fn begin_commit(&self) -> Result<(), EngineError> {
         self.commit_guard.as_ref().map_or(Ok(()), |commit_guard| commit_guard.begin_commit())
     }
 
-    /// Unless the statement was ended; once this has begun it cannot be.
+    /// Commits unless the statement was stopped; once this has begun it cannot be stopped.
     fn commit(&self, transaction: Transaction, operation: &str) -> Result<(), EngineError> {
         if let Some(commit_guard) = &self.commit_guard {
             commit_guard.begin_commit()?;

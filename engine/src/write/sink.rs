@@ -51,7 +51,7 @@ pub fn insert_plan(
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
-/// Says that all columns may be NULL.
+/// The schema with all columns nullable.
 pub fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -60,7 +60,7 @@ pub fn nullable(schema: &Schema) -> SchemaRef {
 #[derive(Debug)]
 struct StoreSink {
     scope: WriteScope,
-    /// Says that all columns may be NULL, so that the check that names table, column and row is ours.
+    /// With all columns nullable, so that our own check runs, which names table, column and row.
     schema: SchemaRef,
     target: WriteTarget,
 }

@@ -13,20 +13,20 @@ use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::types::physical_schema;
 
-/// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
+/// Up to this many bytes of rows go to a table's log; more rows make a segment of their own.
 pub const FEW_BYTES: usize = 1 << 20;
 pub const FEW_ROWS: usize = ZONE_ROWS;
 
-/// Of what a query may hold, so much at most is rows that wait to be written: what functions have made of them counts until then.
+/// At most this fraction of a query's memory is for rows that wait to be written: until then their memory counts.
 const WAITING_ONE_OF: usize = 4;
 
-/// Takes rows until it is known whether they are few.
+/// Buffers rows until it is known whether they are few.
 pub struct RowSink {
     store: Arc<Store>,
     table: TableId,
     physical: SchemaRef,
     waiting_bytes_max: usize,
-    /// Until they are too many.
+    /// Used until there are too many rows.
     few: Vec<RecordBatch>,
     few_bytes: usize,
     few_rows: usize,
@@ -34,7 +34,7 @@ pub struct RowSink {
 }
 
 impl RowSink {
-    /// `may_be_few`: the table is there already, so that its log can have them.
+    /// `may_be_few` is true if the table exists, so that its log can take the rows.
     pub fn new(engine: &EngineShared, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
         let (store, physical) = (Arc::clone(&engine.store), physical_schema(declared));
         let waiting_bytes_max = engine.query_memory_limit_bytes / WAITING_ONE_OF;
@@ -66,7 +66,7 @@ impl RowSink {
         Ok(())
     }
 
-    /// Rows of the physical types, made where they lie. Only for a sink that has no few rows.
+    /// Writes rows in the physical types that are built in place. Only for a sink without buffered rows.
     pub fn write_in_place(
         &mut self,
         rows: OtherColumns,
@@ -78,7 +78,7 @@ impl RowSink {
         }
     }
 
-    /// Durable as files, but for a few rows, which are so with the commit.
+    /// The files are durable afterwards; a few rows become durable with the commit.
     pub fn finish(self) -> Result<StagedRows, EngineError> {
         let segments = self.appender.map(Appender::finish).transpose()?.unwrap_or_default();
         let few = match self.few_rows {
@@ -91,7 +91,7 @@ impl RowSink {
 }
 
 fn size_bytes(column: &ArrayRef) -> usize {
-    // Of views Arrow counts the views alone.
+    // For view arrays Arrow counts only the views.
     let behind_views = match column.data_type() {
         DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
         DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
@@ -107,7 +107,7 @@ pub struct StagedRows {
     table: TableId,
     segments: Vec<SealedSegment>,
     few: Option<RecordBatch>,
-    /// What the table's rules have seen of them.
+    /// The enforcer that has seen them.
     enforcer: Option<Enforcer>,
 }
 
@@ -117,9 +117,8 @@ impl StagedRows {
         self
     }
 
-    /// Adds the rows to their table, if its rules allow them there; rows that they replace are deleted
-    /// before. Also without any: this is where a table that was dropped and made anew meanwhile is
-    /// noticed. The transaction removes those that it does not commit.
+    /// Adds the rows to their table, if its rules allow them; rows that they replace are deleted before. It is also called without rows,
+    /// because it notices a table that was dropped and created anew meanwhile. The transaction removes files that it does not commit.
     pub fn add_to(mut self, transaction: &mut Transaction, sorted: bool) -> Result<(), StoreError> {
         match self.enforcer.take() {
             Some(enforcer) => enforcer.finish(transaction, self.table, |transaction| self.append(transaction, sorted)),

@@ -1,4 +1,4 @@
-//! A table that is being built, in which a kernel makes its rows.
+//! A table that is being built, whose rows a kernel writes in place.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl NewTable {
         Arc::new(NewTable(Mutex::new(Some(writer))))
     }
 
-    /// The writer, with all rows that were made. An error if some could not be.
+    /// The writer with all rows; an error if some could not be written.
     pub fn take(&self) -> Result<RowWriter, EngineError> {
         self.0.lock().take().ok_or_else(|| EngineError::internal("the rows of a table were not all made"))
     }

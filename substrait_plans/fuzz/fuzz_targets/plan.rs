@@ -1,4 +1,4 @@
-//! Any bytes as a plan: what comes of them is a description or a sentence.
+//! Arbitrary bytes as a plan: the result is a description or an error message.
 
 #![no_main]
 

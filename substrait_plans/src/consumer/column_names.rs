@@ -1,6 +1,6 @@
-//! Names within a plan. Substrait counts columns; DataFusion finds them by name, and finds the wrong one, or none, where two have the
-//! same. So every column that the consumer computes gets a name that nothing else in the plan has; one that is only passed on keeps its own,
-//! the first time. Every table that is read twice gets another name the second time.
+//! Names within a plan. Substrait refers to columns by position. DataFusion refers to them by name, and finds the wrong one or none if two
+//! have the same name. So every computed column gets a unique name. A column that is only passed on keeps its name the first time, and a
+//! table that is read twice gets another name the second time.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use super::consume::Consumer;
 use crate::error::PlanError;
 
-/// The columns of a projection, each with a name of its own.
+/// The columns of a projection, each with a unique name.
 pub struct Columns<'c, 'a> {
     consumer: &'c Consumer<'a>,
     exprs: Vec<Expr>,
@@ -23,7 +23,7 @@ impl<'c, 'a> Columns<'c, 'a> {
         Columns { consumer, exprs: Vec::new(), passed: HashSet::new() }
     }
 
-    /// A column that is passed on keeps its name the first time.
+    /// Adds a column. If it is only passed on, it keeps its name the first time.
     pub fn push(&mut self, expr: Expr) {
         match &expr {
             Expr::Column(column) if self.passed.insert(column.clone()) => self.exprs.push(expr),
@@ -31,19 +31,19 @@ impl<'c, 'a> Columns<'c, 'a> {
         }
     }
 
-    /// Under a name that nothing has.
+    /// Adds a column under a unique name.
     pub fn anew(&mut self, expr: Expr) {
         let name = self.consumer.fresh.column();
         self.consumer.lengths.carry(&expr, &name);
         self.exprs.push(expr.alias(name));
     }
 
-    /// An expression that has its name.
+    /// Adds an expression under the name that it has.
     pub fn named(&mut self, expr: Expr) {
         self.exprs.push(expr);
     }
 
-    /// The `index`-th column of a schema.
+    /// Adds the `index`-th column of a schema.
     pub fn pass(&mut self, schema: &DFSchema, index: usize) -> DfResult<()> {
         self.push(column(schema, index)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! The consumer: which file makes what.
+//! The consumer: dispatches to the file for each kind of node.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::proto::{
 use crate::quirks::Quirks;
 use crate::types::TypeReader;
 
-/// Of one plan.
+/// The consumer of one plan.
 pub struct Consumer<'a> {
     pub context: &'a PlanContext,
     pub declared: Declared,
@@ -38,11 +38,11 @@ pub struct Consumer<'a> {
     pub bindings: Bindings,
     pub fresh: NameGenerator,
     pub lengths: Lengths,
-    /// Places of relations, by address: the plan does not move while it is read.
+    /// The paths of relations by address: the plan is not moved while it is read.
     places: HashMap<usize, String>,
-    /// Functions are found by the plan's own declarations, which say more than these.
+    /// Functions are found by the declarations of the plan itself, which have more details than these.
     none: Extensions,
-    /// The schemas around the subquery that is being made, the innermost last.
+    /// The schemas of the outer queries of the current subquery, the innermost last.
     outer: Mutex<Vec<Arc<DFSchema>>>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Consumer<'a> {
         Finder { declared: &self.declared, quirks: self.quirks, state: self.state() }
     }
 
-    /// Where a relation stands.
+    /// The path of a relation.
     pub fn place(&self, rel: &Rel) -> &str {
         self.places.get(&(std::ptr::from_ref(rel) as usize)).map_or("the plan", String::as_str)
     }
@@ -98,7 +98,7 @@ impl SubstraitConsumer for Consumer<'_> {
         self.context.state()
     }
 
-    /// All relations pass here, so that what goes wrong in one gets its place.
+    /// All relations pass through here, so an error in one of them gets its path.
     async fn consume_rel(&self, rel: &Rel) -> DfResult<LogicalPlan> {
         let made = rels::rel(self, rel).await;
         made.map_err(|error| into_plan_error(error, self.place(rel)).within(self.place(rel)).into())
@@ -210,7 +210,7 @@ impl SubstraitConsumer for Consumer<'_> {
     }
 }
 
-/// An error that has come through DataFusion: ours as it was, DataFusion's with the place where it was met.
+/// Converts an error that passed through DataFusion. Our own stays as it was, and DataFusion's gets the path where it occurred.
 pub fn into_plan_error(error: DataFusionError, place: &str) -> PlanError {
     match error {
         DataFusionError::External(source) => match source.downcast::<PlanError>() {

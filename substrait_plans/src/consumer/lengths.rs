@@ -1,5 +1,5 @@
-//! How long texts may be. Quiver's texts have no length, but a cast to `varchar<10>` cuts what is longer: where the plan itself says
-//! that nothing is, the cast is none, and a filter on the column stays one that a scan can use.
+//! The maximum lengths of texts. Quiver's texts have no length, but a cast to `varchar<10>` truncates longer ones. If the plan itself
+//! declares that no text is longer, the cast is dropped, so that a scan can still use a filter on the column.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ impl Lengths {
         self.0.lock().insert(column, length);
     }
 
-    /// The expression gets another name.
+    /// Records the length for the new name of the expression.
     pub fn carry(&self, expr: &Expr, name: &str) {
         if let Some(length) = self.of(expr) {
             self.set(Column::from_name(name), length);

@@ -1,15 +1,15 @@
-//! Plans as logical plans of DataFusion.
+//! Translates plans to logical plans of DataFusion.
 //!
-//! First `check/` walks the plan and refuses what is not there, not known or out of range, with its place. Then the consumer makes
-//! the logical plan. It is one of DataFusion's own kind, `SubstraitConsumer`, and uses of the library what is right: what the library
-//! drops, confuses or dies of is done here instead, and each file says what that was.
+//! First `check/` walks the plan and refuses what is missing, unknown or out of range, with its position. Then the consumer makes the
+//! logical plan. It implements DataFusion's trait `SubstraitConsumer` and uses those parts of the library that are right. What the library
+//! drops, confuses or aborts on is implemented here, and each file says what that was.
 //!
-//! - `check/` what a plan must be before anything is made of it
-//! - `consume.rs` the consumer: which file makes what
+//! - `check/` checks that a plan is valid
+//! - `consume.rs` the consumer, which dispatches to the other files
 //! - `rels/` relations, `exprs/` expressions, `functions/` calls
-//! - `root.rs` names of the result, `relabel.rs` those within its columns
-//! - `column_names.rs` names within the plan, `name_generator.rs` those that nothing else has, `lengths.rs` lengths of texts
-//! - `parameters.rs` parameters that are open
+//! - `root.rs` names of the result, `relabel.rs` those inside of its columns
+//! - `column_names.rs` names within the plan, `name_generator.rs` unique names, `lengths.rs` lengths of texts
+//! - `parameters.rs` parameters without a value
 
 mod check;
 mod column_names;
@@ -37,11 +37,11 @@ pub use crate::walk::tables;
 use consume::{Consumer, into_plan_error};
 pub use parameters::{Parameter, parameters};
 
-/// The plan as a logical plan over the tables that the context knows.
+/// Translates the plan to a logical plan over the tables of the context.
 ///
 /// # Errors
 ///
-/// What is wrong with the plan, and where. A fault of a library that would end the process is one of them.
+/// What is wrong with the plan, and where. Panics of a library are caught and returned as an error, too.
 pub async fn logical_plan(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
     let made = AssertUnwindSafe(consume(plan, context)).catch_unwind().await;
     made.unwrap_or_else(|panic| Err(PlanError::Panicked { what: panic_message(panic.as_ref()) }))
@@ -58,7 +58,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or_else(|| "a fault without words".to_string())
 }
 
-/// DataFusion's functions carry errors of ours.
+/// Carries our errors through DataFusion's functions.
 impl From<PlanError> for DataFusionError {
     fn from(error: PlanError) -> DataFusionError {
         DataFusionError::External(Box::new(error))

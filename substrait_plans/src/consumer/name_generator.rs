@@ -1,4 +1,4 @@
-//! Names that nothing else in a plan has.
+//! Unique names within a plan.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,20 @@ use crate::proto::rel::RelType;
 use crate::proto::{Plan, Rel};
 use crate::walk::{PlanPart, each};
 
-/// What the names of columns begin with that are made here.
+/// The prefix of generated column names.
 const PREFIX: &str = "__quiver_c";
 
 /// Names that were not given before.
 #[derive(Debug)]
 pub struct NameGenerator {
     columns: AtomicUsize,
-    /// Columns of the plan's tables that are called like one that is made here, in small letters.
+    /// Columns of the plan's tables that look like a generated name, in lower case.
     taken: HashSet<String>,
     tables: Mutex<HashSet<String>>,
 }
 
 impl NameGenerator {
-    /// Of a table come the columns that the plan names, in letters of any case, and no others.
+    /// The plan names all columns that can come from tables, in any case.
     pub fn of(plan: &Plan) -> NameGenerator {
         let mut taken = HashSet::new();
         each(plan, &mut |part| {
@@ -44,8 +44,8 @@ impl NameGenerator {
         }
     }
 
-    /// Another name for a table whose name was taken; None the first time. The schema in front of a name does not count: DataFusion
-    /// takes `t` for `s.t`.
+    /// Another name for a table whose name is taken; `None` the first time. The schema of a name does not count: DataFusion confuses `t`
+    /// with `s.t`.
     pub fn table(&self, name: &str) -> Option<TableReference> {
         let mut tables = self.tables.lock();
         if tables.insert(name.to_string()) {

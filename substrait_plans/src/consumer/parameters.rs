@@ -1,4 +1,4 @@
-//! Parameters of a plan: those with a value in it become that value, the others stay open until it runs.
+//! Parameters of a plan: those with a value in the plan become that value, the others stay open until it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::walk::typed_parameters;
 
 const PLACE: &str = "parameter_bindings";
 
-/// A parameter that is open.
+/// An open parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// As the plan refers to it.
     pub anchor: u32,
-    /// As the logical plan does: `$1`, `$2`, … in the order of the anchors.
+    /// The name in the logical plan: `$1`, `$2`, … in the order of the anchors.
     pub id: String,
     pub data_type: DataType,
 }
@@ -39,7 +39,7 @@ pub fn parameters(plan: &Plan) -> Result<Vec<Parameter>, PlanError> {
     open.collect()
 }
 
-/// What stands for each parameter.
+/// The expression for each parameter.
 #[derive(Debug, Default)]
 pub struct Bindings {
     values: BTreeMap<u32, ScalarValue>,

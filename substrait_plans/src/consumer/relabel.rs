@@ -1,5 +1,5 @@
-//! Other names for the fields within a column. A cast would go by the names that there are, find none of the new ones and give NULL for each,
-//! as the library's does.
+//! Renames the fields inside of a column. A cast would match fields by name, find none of the new names, and return NULL for each, as the
+//! library's does.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use datafusion::scalar::ScalarValue;
 
-/// The value as of a type that differs from its own in names alone.
+/// The value with a type that differs only in names.
 pub fn relabelled(value: Expr, data_type: DataType) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
     ScalarUDF::from(Relabel { data_type, signature }).call(vec![value])

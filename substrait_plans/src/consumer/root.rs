@@ -1,4 +1,4 @@
-//! The names of the result. Within the plan columns have names of their own; here they get those that the plan gives them.
+//! The names of the result. Within the plan columns have unique names; here they get the names of the plan.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub async fn root(consumer: &Consumer<'_>, plan: &Plan) -> DfResult<LogicalPlan>
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
-/// Each column under its name. A result may have a name twice, as in SQL, but columns of a logical plan only where something tells
-/// them apart: those have a table's name each, which the result does not show.
+/// Each column under its name. A result may have a name twice, as in SQL, but the columns of a logical plan must differ. So repeated ones
+/// get different table names, which the result does not show.
 fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
     let mut left = Names::of(names);
     let mut columns = Vec::with_capacity(schema.fields().len());
@@ -51,7 +51,7 @@ fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
     Ok(told_apart.collect())
 }
 
-/// The type with the names that come next for the fields in it.
+/// The type, with the next names for its fields.
 fn with_names(data_type: &DataType, names: &mut Names<'_>) -> Result<DataType, PlanError> {
     Ok(match data_type {
         DataType::Struct(fields) => DataType::Struct(of_fields(fields, names)?),
@@ -79,7 +79,7 @@ fn of_fields(fields: &Fields, names: &mut Names<'_>) -> Result<Fields, PlanError
     Ok(named.collect::<Result<Vec<_>, PlanError>>()?.into())
 }
 
-/// The field itself keeps its name: those of items, keys and values are in no plan.
+/// The field itself keeps its name: plans have no names for items, keys and values.
 fn within(field: &FieldRef, names: &mut Names<'_>) -> Result<FieldRef, PlanError> {
     let data_type = with_names(field.data_type(), names)?;
     Ok(if data_type == *field.data_type() { Arc::clone(field) } else { Arc::new(field.as_ref().clone().with_data_type(data_type)) })

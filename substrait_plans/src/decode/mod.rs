@@ -1,8 +1,8 @@
-//! From bytes to a plan and back. Plans are not trusted: size, depth and count are bounded before anything is made of them.
+//! Decodes bytes to a plan, and encodes plans. Plans are not trusted: size, depth and count are bounded before they are decoded.
 //!
-//! - `wire.rs` counts what a message has, knowing nothing of its types
-//! - `version.rs` says which versions of Substrait are read
-//! - `uris.rs` reads and writes the URIs by which plans named extensions before there were URNs
+//! - `wire.rs` counts the fields of a message without knowing its types
+//! - `version.rs` checks the version of Substrait
+//! - `uris.rs` reads and writes the URIs that named extensions before there were URNs
 
 mod uris;
 mod version;
@@ -15,13 +15,13 @@ use crate::proto::{Plan, plan_rel};
 
 pub use version::{NEWEST_MINOR, PRODUCER, version};
 
-/// What is read at most. A plan that somebody writes has some thousand fields and is some thirty messages deep.
+/// The limits of a plan. A typical plan has some thousand fields and about thirty levels of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     pub size_bytes: usize,
-    /// Messages within messages. More than 100 are never decoded.
+    /// The depth of nested messages. More than 100 are never decoded.
     pub depth: usize,
-    /// Fields of all messages together. One may take 250 bytes of memory.
+    /// The fields of all messages together. One may take 250 bytes of memory.
     pub nodes: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for Limits {
     }
 }
 
-/// The plan that the bytes are, of a version that is read, with one root.
+/// Decodes a plan of a supported version with one root.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Plan, PlanError> {
     if bytes.len() > limits.size_bytes {
         return Err(PlanError::TooLarge { size_bytes: bytes.len(), limit_bytes: limits.size_bytes });
@@ -44,12 +44,12 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// The plan as bytes, as small as it can be.
+/// The plan in its shortest encoding.
 pub fn encode(plan: &Plan) -> Vec<u8> {
     plan.encode_to_vec()
 }
 
-/// The same with URIs beside the URNs of standard extensions, for readers that are older than URNs.
+/// The same with additional URIs for standard extensions, for readers that do not know URNs.
 pub fn encode_with_uris(plan: &Plan) -> Vec<u8> {
     uris::encode(plan)
 }

@@ -1,6 +1,6 @@
-//! Extensions by URI. Until 0.80 a plan named the page of an extension; the messages of today know only URNs.
+//! Extensions by URI. Until 0.80 a plan had the URI of an extension; the current messages have only URNs.
 //!
-//! The two have fields of their own. What is read here stands where URNs stand, so that errors can name it; what is written has both.
+//! The two use different fields. URIs that are read are stored as URNs, so that errors can show them; written plans have both.
 
 use prost::Message;
 
@@ -11,7 +11,7 @@ use crate::proto::extensions::simple_extension_declaration::MappingType;
 const STANDARD_URN: &str = "extension:io.substrait:";
 const STANDARD_URI: &str = "https://github.com/substrait-io/substrait/blob/main/extensions/";
 
-/// The part of a plan that is about extensions, with the fields of both times.
+/// The extension fields of a plan, old and new.
 #[derive(Clone, PartialEq, Message)]
 struct Extensions {
     #[prost(message, repeated, tag = "1")]
@@ -51,12 +51,12 @@ struct Named {
     name: String,
 }
 
-/// Puts the URIs of an older plan where URNs would be.
+/// Stores the URIs of an older plan as URNs.
 pub fn take(bytes: &[u8], plan: &mut Plan) {
     if !plan.extension_urns.is_empty() {
         return;
     }
-    // It was decoded once, so this cannot fail where there is something to take.
+    // The bytes were decoded before, so this cannot fail if there is a URI.
     let Ok(old) = Extensions::decode(bytes) else { return };
     if old.uris.is_empty() {
         return;
@@ -96,7 +96,7 @@ pub fn encode(plan: &Plan) -> Vec<u8> {
         None => Declaration::default(),
     });
     let declarations = declarations.collect();
-    // Fields of a message may come in any order, and so in two parts.
+    // The fields of a message may come in any order, so the message can be written in two parts.
     let mut bytes = Plan { extensions: Vec::new(), ..plan.clone() }.encode_to_vec();
     bytes.extend(Extensions { uris, declarations }.encode_to_vec());
     bytes

@@ -1,11 +1,10 @@
-//! Which versions of Substrait are read.
+//! Which versions of Substrait are supported.
 //!
-//! Substrait is at 0.x: a minor version may change what a field means, or add one. Fields that are not known would be dropped
-//! without a word when a plan is decoded. So:
+//! Substrait is at 0.x: a minor version may change the meaning of a field, or add one. Decoding would silently drop unknown fields. So:
 //!
 //! - up to the version that the messages here are generated from, every plan is read;
-//! - up to [`NEWEST_MINOR`], of which there are plans among the fixtures, a plan is read if it uses no field that is not known here;
-//! - what is newer is refused, and the sentence names both versions.
+//! - up to [`NEWEST_MINOR`], the newest version in the fixtures, a plan is read if it uses no unknown field;
+//! - newer plans are refused, and the message names both versions.
 
 use datafusion_substrait::substrait::version::{SUBSTRAIT_MAJOR_VERSION, SUBSTRAIT_MINOR_VERSION, version_with_producer};
 use prost::Message;
@@ -13,20 +12,20 @@ use prost::Message;
 use crate::error::PlanError;
 use crate::proto::{Plan, Version};
 
-/// The newest minor version that is read. Isthmus writes it.
+/// The newest supported minor version, which Isthmus writes.
 pub const NEWEST_MINOR: u32 = 87;
 
-/// How plans of ours name their producer.
+/// The producer in our plans.
 pub const PRODUCER: &str = "quiver";
 
-/// The version of plans that are written here.
+/// The version of our plans.
 pub fn version() -> Version {
     version_with_producer(PRODUCER)
 }
 
 /// `bytes` are those that the plan was decoded from.
 pub fn check(plan: &Plan, bytes: &[u8]) -> Result<(), PlanError> {
-    // Before 0.17 there was no version in a plan.
+    // Plans before 0.17 have no version.
     let Some(version) = &plan.version else { return Ok(()) };
     let found = (version.major_number, version.minor_number);
     let why = if found <= (SUBSTRAIT_MAJOR_VERSION, SUBSTRAIT_MINOR_VERSION) {
@@ -46,7 +45,7 @@ pub fn check(plan: &Plan, bytes: &[u8]) -> Result<(), PlanError> {
     })
 }
 
-/// It may be anything: what is shown of it is short.
+/// A producer name may be anything, so only a short part of it is shown.
 fn producer(name: &str) -> String {
     let shown: String = name.chars().filter(|letter| !letter.is_control()).take(40).collect();
     if shown.is_empty() { shown } else { format!(" by {shown}") }

@@ -1,14 +1,15 @@
-//! How much a message would be, found without making it: a field of two bytes may become 250 in memory.
+//! Estimates the size of a message without decoding it: a field of two bytes may become 250 in memory.
 
 use super::Limits;
 use crate::error::PlanError;
 
-/// As deep as the library decodes.
+/// The maximum depth that the library decodes.
 pub const DEPTH_MAX: usize = 100;
 
-/// Refuses bytes that would become more than the limits allow.
+/// Refuses bytes that would exceed the limits when decoded.
 ///
-/// The types of fields are not known here. What could be a message is taken for one, so that nothing is missed; texts seldom can.
+/// The types of fields are unknown here. Everything that could be a message counts as one, so that none is missed; texts seldom look like
+/// one.
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
     let depth_max = limits.depth.min(DEPTH_MAX);
     let mut left = limits.nodes;
@@ -23,11 +24,11 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
     }
 }
 
-/// There are more fields than may be.
+/// There are more fields than the limit.
 struct FieldLimitReached;
 
-/// The levels of messages in `bytes`, at most `levels`; None if they are no message. Takes each field off `left`, those before a
-/// fault too: they would have been made by the time it is found.
+/// The depth of messages in `bytes`, at most `levels`; `None` if the bytes are not a message. Subtracts each field from `left`, even those
+/// before a fault: they would have been decoded by then.
 fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>, FieldLimitReached> {
     let mut rest = bytes;
     let mut inner = Vec::new();
@@ -45,7 +46,7 @@ fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>,
     Ok(Some(deepest + 1))
 }
 
-/// One field off the front: its bytes, if it has a length. None if there is no field.
+/// Reads one field: its bytes if it has a length. `None` if there is no field.
 fn field<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let key = varint(rest)?;
     if key >> 3 == 0 {
@@ -58,7 +59,7 @@ fn field<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
             let length = usize::try_from(varint(rest)?).ok()?;
             take(rest, length).map(Some)
         }
-        // The beginning and the end of a group: what is between them is counted as it comes.
+        // The start and the end of a group: the fields between them are counted like others.
         3 | 4 => Some(None),
         5 => take(rest, 4).map(|_| None),
         _ => None,
@@ -92,7 +93,7 @@ mod tests {
         Limits { depth, nodes, ..Limits::default() }
     }
 
-    /// `levels` messages, each the one field of the one around it.
+    /// `levels` nested messages, each the only field of the one around it.
     fn nested(levels: usize) -> Vec<u8> {
         let mut bytes = vec![0x08, 1];
         for _ in 1..levels {

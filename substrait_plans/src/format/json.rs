@@ -24,7 +24,7 @@ fn malformed(error: &serde_json::Error) -> PlanError {
     PlanError::Malformed { what: format!("as JSON, {error}") }
 }
 
-/// Older plans name the pages of extensions, in fields that the messages of today have not: they would be left out silently.
+/// Moves the extension URIs of older plans. The current messages have no fields for them, so they would be dropped silently.
 fn with_urns(plan: &mut Map<String, Value>) {
     let has_urns = ["extensionUrns", "extension_urns"].into_iter().any(|name| plan.contains_key(name));
     let Some(uris) = take(plan, ["extensionUris", "extension_uris"]).filter(|_| !has_urns) else { return };

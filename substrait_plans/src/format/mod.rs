@@ -1,7 +1,7 @@
 //! Plans as files: binary and JSON for programs, text for people.
 //!
-//! - `json.rs` — protobuf's mapping to JSON, and what older plans had in it
-//! - `text.rs` — the text of substrait-explain where it says everything, else an outline
+//! - `json.rs` — protobuf's mapping to JSON, and the older forms of plans
+//! - `text.rs` — the text of substrait-explain if it is complete, otherwise an outline
 //! - `outline/` — the outline: `mod.rs` relations, `words.rs` expressions, `values.rs` literals, `types.rs`
 
 mod json;
@@ -61,7 +61,7 @@ pub fn render(plan: &Plan, format: PlanFormat) -> Result<Vec<u8>, PlanError> {
     }
 }
 
-/// The plan in a file: binary, JSON, or text that says everything. What it is is seen from how it begins.
+/// Parses a plan from a file: binary, JSON, or complete text. The beginning of the file decides which it is.
 pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Plan, PlanError> {
     if bytes.len() > limits.size_bytes {
         return Err(PlanError::TooLarge { size_bytes: bytes.len(), limit_bytes: limits.size_bytes });
@@ -72,11 +72,11 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Plan, PlanError> {
         PlanFormat::Json => match (json::read(bytes), bytes.first()) {
             (Ok(plan), _) => plan,
             (Err(error), Some(b'{')) => return Err(error),
-            // A line break is also how older binary plans begin.
+            // An older binary plan also begins with a line break.
             (Err(_), _) => return decode(bytes, limits),
         },
     };
-    // What holds for bytes holds for these too: a version that is read, one root.
+    // The checks for bytes apply to these too: a supported version and one root.
     decode(&encode(&plan), limits)
 }
 

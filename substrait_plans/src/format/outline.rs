@@ -1,6 +1,6 @@
-//! A plan as an outline for people: a line for each relation, what it reads below it. `$0` is the first column of what is below.
+//! A plan as an outline for people: one line for each relation, with its inputs below. `$0` is the first column of the input.
 //!
-//! It leaves out what seldom matters to somebody who reads it: anchors, types of results, hints.
+//! It omits what readers seldom need: anchors, types of results, hints.
 
 mod emitted;
 mod types;
@@ -14,7 +14,7 @@ use crate::proto::rel::RelType;
 use crate::proto::{AggregateRel, FetchRel, JoinRel, Plan, ReadRel, Rel, RelCommon, SetRel, fetch_rel, join_rel, plan_rel};
 use crate::proto::{expression, read_rel, set_rel};
 
-/// How every outline begins, so that it is not taken for something that can be read.
+/// The first line of every outline, so that it is not mistaken for a format that can be parsed.
 pub const BEGINNING: &str = "# An outline of a plan";
 
 /// Rows of VALUES that are shown.
@@ -41,7 +41,7 @@ pub fn of(plan: &Plan) -> String {
 struct Outline<'a> {
     declared: Declared,
     text: String,
-    /// Of the relation whose line is being written; they stand below it.
+    /// The subqueries of the current relation, which are listed below it.
     subqueries: Vec<&'a Rel>,
 }
 

@@ -1,5 +1,5 @@
-//! Plans as text. The format of the library substrait-explain can be read back, but leaves out what it has no words for: DISTINCT
-//! and FILTER of aggregates, for example, without an error. So it is written where what is read back is the same plan.
+//! Plans as text. The format of the library substrait-explain can be parsed again, but silently omits what it cannot express: DISTINCT and
+//! FILTER of aggregates, for example. So it is used only if parsing it returns the same plan.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,9 +13,9 @@ pub fn write(plan: &Plan) -> String {
     exact(plan).unwrap_or_else(|| outline::of(plan))
 }
 
-/// The library's text, if it says everything.
+/// The library's text, if it is complete.
 fn exact(plan: &Plan) -> Option<String> {
-    // It takes things for granted that a foreign plan need not have.
+    // The library makes assumptions that a foreign plan need not satisfy, and may panic.
     let written = catch_unwind(AssertUnwindSafe(|| {
         let (text, errors) = substrait_explain::format_with_options(plan, &OutputOptions::verbose());
         (errors.is_empty() && substrait_explain::parse(&text).is_ok_and(|read| read == *plan)).then_some(text)

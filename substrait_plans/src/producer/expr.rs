@@ -74,7 +74,7 @@ impl Writer {
         Ok(literal(value, &mut self.types)?)
     }
 
-    /// Of a tensor the value is cast to its type, which says the shape.
+    /// A tensor is cast to its type, which includes the shape.
     fn constant(&mut self, value: &ScalarValue, metadata: Option<&FieldMetadata>) -> Result<Expression, Refusal> {
         let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) else { return self.literal(value) };
         let field = metadata.add_to_field(Field::new("", value.data_type(), true));
@@ -85,7 +85,7 @@ impl Writer {
         self.converted_to(written, &field, value.is_null(), FailureBehavior::ThrowException)
     }
 
-    /// A function whose arguments are written, and what it yields.
+    /// A call with written arguments and the given result type.
     pub(super) fn call(
         &mut self,
         function: &Function,
@@ -113,7 +113,7 @@ impl Writer {
         })))
     }
 
-    /// `$1` and so on; plans count from 0.
+    /// Parameters are `$1` and so on; plans count from 0.
     fn parameter(&mut self, id: &str, field: Option<&FieldRef>) -> Result<Expression, Refusal> {
         let number = id.strip_prefix('$').and_then(|number| number.parse::<u32>().ok()).and_then(|number| number.checked_sub(1));
         let (Some(parameter_reference), Some(field)) = (number, field) else {
@@ -144,7 +144,7 @@ fn refused(expr: &Expr) -> Refusal {
     Refusal::new(what, why)
 }
 
-/// Types of Arrow's extensions live in it, and a plan has no place for it. Columns of tables have theirs wherever they are read.
+/// Arrow's extension types are in the metadata, which a plan cannot express. Columns of tables get theirs wherever they are read.
 fn check_no_metadata(metadata: Option<&FieldMetadata>, name: &str) -> Result<(), Refusal> {
     match metadata {
         Some(metadata) if !metadata.is_empty() => Err(lost_metadata(name)),
@@ -164,7 +164,7 @@ pub(super) fn argument(value: Expression) -> FunctionArgument {
     FunctionArgument { arg_type: Some(ArgType::Value(value)) }
 }
 
-/// A column of the input.
+/// A reference to a column of the input.
 pub(super) fn field(index: usize) -> Expression {
     let field = Box::new(StructField { field: position(index), child: None });
     let segment = ReferenceSegment { reference_type: Some(reference_segment::ReferenceType::StructField(field)) };

@@ -1,14 +1,14 @@
 //! Logical plans of the engine as Substrait plans.
 //!
-//! A whitelist: what is not named in this folder is refused with the reason, before anything is encoded. So is what Substrait,
-//! or those who read it, would silently change. What has no standard form and can be read by a node of ours goes under URNs of
-//! ours, which others refuse: `docs/substrait.md` has both lists.
+//! It is a whitelist: everything that this folder does not name is refused with the reason, before anything is encoded. Also refused is
+//! what Substrait or its readers would silently change. What has no standard form but can be read by our nodes uses our own URNs, which
+//! others refuse: `docs/substrait.md` has both lists.
 //!
-//! - `writer.rs` — a plan while it is written; `registry.rs` the functions it names.
+//! - `writer.rs` — a plan while it is written; `registry.rs` the functions it uses.
 //! - `rel/` — relations: `read.rs` tables and rows, `join.rs`, `aggregate.rs` with `groupings.rs`, `shape.rs` all others.
 //! - `expr/` — expressions: `boolean.rs`, `operator.rs`, `text.rs`, `call.rs` functions, `time.rs`, `choice.rs` CASE and casts,
 //!   `window.rs`, `aggregate.rs`, `subquery.rs`.
-//! - `functions/` — what functions are called: `kinds.rs` types in names, `standard.rs` the standard's, `own.rs` those of ours.
+//! - `functions/` — names of functions: `kinds.rs` types in signatures, `standard.rs` the standard's, `own.rs` those of our extension.
 
 mod expr;
 mod functions;
@@ -25,12 +25,12 @@ use crate::refusal::Refusal;
 
 use writer::Writer;
 
-/// The plan of a query, as the engine has analysed and optimised it. Of `state` only names are used: of the default catalog and
-/// schema, for tables that the plan names by less, and of functions that stand where tables do.
+/// Writes the plan of a query that the engine has analyzed and optimized. Only names of `state` are used: those of the default catalog and
+/// schema, for tables with shorter names, and those of table functions.
 ///
 /// # Errors
 ///
-/// What the query has that a plan cannot say; then nothing of it should run elsewhere.
+/// What the query has that a plan cannot express; then no part of it should run elsewhere.
 pub fn produce(plan: &LogicalPlan, state: &SessionState) -> Result<Plan, Refusal> {
     Writer::new(state).plan(plan)
 }

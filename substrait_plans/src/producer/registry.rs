@@ -1,4 +1,4 @@
-//! The functions that a plan being written names, each declared once.
+//! The functions that a plan uses, each declared once.
 
 use crate::proto::FunctionOption;
 use crate::proto::extensions::simple_extension_declaration::{ExtensionFunction, MappingType};
@@ -9,7 +9,7 @@ use crate::types::TypeAnchors;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
     pub urn: &'static str,
-    /// With the kinds of its arguments: `add:i64_i64`.
+    /// The name with the kinds of its arguments: `add:i64_i64`.
     pub name: String,
     pub options: Vec<FunctionOption>,
 }
@@ -19,14 +19,14 @@ impl Function {
         Function { urn, name: format!("{name}:{}", kinds.join("_")), options: Vec::new() }
     }
 
-    /// What is asked of it where the standard leaves a choice.
+    /// Sets an option for which the standard leaves a choice.
     pub fn with(mut self, option: &str, preference: &str) -> Function {
         self.options.push(FunctionOption { name: option.to_string(), preference: vec![preference.to_string()] });
         self
     }
 }
 
-/// Anchors are 1, 2, … in order of first use, so that a query makes the same bytes every time.
+/// Anchors are 1, 2, … in order of first use, so a query makes the same bytes every time.
 #[derive(Debug, Default)]
 pub struct Registry {
     urns: Vec<String>,
@@ -63,7 +63,7 @@ impl Registry {
     }
 }
 
-/// No plan names so many.
+/// No plan uses more functions than fit.
 fn anchor(at: usize) -> u32 {
     u32::try_from(at + 1).unwrap_or(u32::MAX)
 }

@@ -10,19 +10,19 @@ use crate::proto::{Plan, PlanRel, RelRoot, plan_rel};
 use crate::refusal::Refusal;
 use crate::types::{TypeAnchors, names_of};
 
-/// Above what readers of protobuf take, and below what a thread's stack does.
+/// Higher than the limit of protobuf's readers, and low enough for a thread's stack.
 const NESTED_MAX: usize = 64;
 
-/// Expressions are written over the columns of one schema, by position.
+/// Writes expressions over the columns of one schema, by position.
 #[derive(Debug, Default)]
 pub struct Writer {
     pub(super) registry: Registry,
     pub(super) types: TypeAnchors,
     pub(super) default_catalog: String,
     pub(super) default_schema: String,
-    /// Functions that stand where tables do, by their names.
+    /// The names of table functions.
     pub(super) table_functions: Vec<String>,
-    /// Columns that stand before those of the schema: of a join's left side, for expressions about its right one.
+    /// The number of columns before those of the schema: for expressions over the right side of a join, the columns of its left side.
     pub(super) columns_before: usize,
     nested: usize,
 }
@@ -48,7 +48,7 @@ impl Writer {
             relations: vec![PlanRel { rel_type: Some(plan_rel::RelType::Root(root)) }],
             ..Plan::default()
         };
-        // Readers have limits; that of depth is the same for all who use protobuf. What nobody could read is better known here.
+        // Readers have limits; that of depth is the same for all protobuf readers. A plan that nobody could read is refused here.
         match decode(&encode(&plan), &Limits::default()) {
             Ok(_) => Ok(plan),
             Err(PlanError::TooDeep { .. }) => Err(too_deep()),
@@ -56,7 +56,7 @@ impl Writer {
         }
     }
 
-    /// What `write` writes is inside of what is being written.
+    /// Runs `write` one level deeper in the plan.
     pub(super) fn nested<T>(&mut self, write: impl FnOnce(&mut Writer) -> Result<T, Refusal>) -> Result<T, Refusal> {
         if self.nested >= NESTED_MAX {
             return Err(too_deep());

@@ -1,4 +1,4 @@
-//! The operator that reads from a node: one stream of what a plan gives there, or of a whole table.
+//! The operator that reads from a node: one stream with the result of a plan or with a whole table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use super::metrics::RemoteMetrics;
 use super::node::{Node, NodeRows, failed};
 use super::remote_stream::{Columns, Match, RemoteStream};
 
-/// What a node is asked for.
+/// A request to a node.
 #[derive(Debug, Clone)]
 pub enum RemoteRequest {
     Plan {
         bytes: Arc<[u8]>,
-        /// The same for people, an operator on each line.
+        /// The plan in readable form, one operator a line.
         text: String,
     },
     /// The whole table.
@@ -42,15 +42,15 @@ pub struct RemoteCall {
     pub node: Arc<dyn Node>,
     pub level: Pushdown,
     pub work: RemoteRequest,
-    /// What comes of it.
+    /// The schema of the result.
     pub schema: SchemaRef,
-    /// What is used of that; None: everything.
+    /// The columns of `schema` that are used; `None` for all.
     pub projection: Option<Vec<usize>>,
     /// The order of the rows, by columns of `schema`.
     pub order: Vec<(usize, SortOptions)>,
-    /// About so many come.
+    /// The estimated number of rows.
     pub rows: Option<usize>,
-    /// More are not read.
+    /// Reading stops after this many rows.
     pub limit: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ impl RemoteExec {
         Ok(RemoteExec { request, name: "RemoteExec".into(), properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() })
     }
 
-    /// With all that EXPLAIN shows in its name: where it is run by another library, nothing else of it is shown.
+    /// Includes all details of EXPLAIN in the name: if another library runs the operator, EXPLAIN shows nothing else.
     pub fn with_telling_name(&self) -> RemoteExec {
         RemoteExec {
             request: self.request.clone(),
@@ -102,7 +102,7 @@ impl RemoteExec {
     }
 }
 
-/// As far as its first columns are used.
+/// The order up to the first column that is not used.
 fn shown_order(request: &RemoteCall) -> Vec<PhysicalSortExpr> {
     let place = |column: usize| match &request.projection {
         Some(columns) => columns.iter().position(|used| *used == column),
@@ -147,7 +147,7 @@ impl ExecutionPlan for RemoteExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// Nothing is asked of the node before the first batch is.
+    /// Sends nothing to the node before the first batch is polled.
     fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
             return internal_err!("RemoteExec has one partition, and {partition} was asked for");
@@ -156,7 +156,7 @@ impl ExecutionPlan for RemoteExec {
         let stream = futures::stream::once(begun(self.request.clone(), metrics)).try_flatten();
         let stream: SendableRecordBatchStream = Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream));
         Ok(match self.request.limit {
-            // Its counters are thrown away: those of the stream below are shown.
+            // Its counters are dropped: those of the stream below are shown.
             Some(limit) => {
                 let counters = BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), partition);
                 Box::pin(LimitStream::new(stream, 0, Some(limit), counters))
@@ -200,7 +200,7 @@ impl DisplayAs for RemoteExec {
                 writeln!(f, "level={}", self.request.level)?;
                 match &self.request.work {
                     RemoteRequest::Table { namespace, name } => writeln!(f, "table={namespace}.{name}"),
-                    // A line with = would be cut in two.
+                    // EXPLAIN would split a line at =.
                     RemoteRequest::Plan { text, .. } => text.lines().try_for_each(|line| writeln!(f, "{}", line.replace('=', ":"))),
                 }
             }

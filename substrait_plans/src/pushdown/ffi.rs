@@ -1,6 +1,6 @@
-//! A table of a node for DataFusion in another library of the same process, as Python's package `datafusion` is one.
+//! A table of a node for DataFusion in another library of the same process, such as Python's package `datafusion`.
 //!
-//! Through this interface go a scan's columns, filters and limit. What stands above a scan does not.
+//! This interface passes the columns, filters and limit of a scan, but no operators above the scan.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,19 +18,19 @@ use tokio::runtime::Handle;
 use super::exec::RemoteExec;
 use super::table::RemoteTable;
 
-/// What a capsule with the name `datafusion_table_provider` holds.
+/// The content of a capsule named `datafusion_table_provider`.
 pub type ForeignTable = FFI_TableProvider;
 
-/// Filters come as bytes that name functions, which are looked up here. Kept for ever, as tables refer to it without holding it.
+/// Filters come as bytes with names of functions, which are resolved here. It is static, because tables refer to it without owning it.
 static FUNCTIONS: LazyLock<Arc<SessionContext>> = LazyLock::new(|| Arc::new(SessionContext::new()));
 
-/// The table for the other side. Its streams run on `runtime`, which has to live as long as they may be read.
+/// The table for the other library. Its streams run on `runtime`, which must live as long as they may be read.
 pub fn foreign_table(table: RemoteTable, runtime: Handle) -> ForeignTable {
     let functions: Arc<dyn TaskContextProvider> = Arc::<SessionContext>::clone(&FUNCTIONS);
     FFI_TableProvider::new(Arc::new(NamedRemoteTable(table)), true, Some(runtime), &functions, None)
 }
 
-/// Of an operator of another library EXPLAIN shows the name alone.
+/// EXPLAIN shows only the name of another library's operator.
 #[derive(Debug)]
 struct NamedRemoteTable(RemoteTable);
 

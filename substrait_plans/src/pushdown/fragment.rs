@@ -1,4 +1,4 @@
-//! A part of a plan that runs on a node, as a table of DataFusion.
+//! A part of a plan that runs on a node, as a table for DataFusion.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::write::EncodedFragment;
 
 #[derive(Debug)]
 pub struct Fragment {
-    /// In the words of the node.
+    /// The plan with the node's names.
     plan: LogicalPlan,
-    /// Of which all columns are used, each with a name of its own.
+    /// All of its columns are used, and each has a unique name.
     request: RemoteCall,
     is_bare: bool,
 }
 
 impl Fragment {
-    /// `order` is that of the plan's rows.
+    /// `order` is the order of the plan's rows.
     pub fn new(node: Arc<dyn Node>, plan: LogicalPlan, shipped: EncodedFragment, order: &[SortExpr]) -> Fragment {
         let EncodedFragment { work, is_bare } = shipped;
         let order = places(order, plan.schema());
@@ -42,7 +42,7 @@ impl Fragment {
         &self.request.node
     }
 
-    /// A scan of it, with the columns called as they were.
+    /// A scan of it under the original column names.
     pub fn into_plan(self, place: usize) -> Result<LogicalPlan> {
         let name = match place {
             0 => self.node().address().to_string(),
@@ -61,7 +61,7 @@ impl Fragment {
         Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(scan))?))
     }
 
-    /// What a scan of it stands for.
+    /// The plan that a scan of it stands for.
     pub fn in_place_of(&self, scan: &TableScan) -> Result<LogicalPlan> {
         let places: Vec<usize> = match &scan.projection {
             Some(projection) => projection.clone(),
@@ -79,14 +79,14 @@ impl Fragment {
     }
 }
 
-/// Beyond this a number of rows is no estimate.
+/// Larger row counts are not used as estimates.
 const ROWS_KNOWN_MAX: usize = 1 << 40;
 
 fn unique(schema: &DFSchema) -> Schema {
     let mut known = HashSet::new();
     let fields = schema.fields().iter().enumerate().map(|(place, field)| {
         let mut name = field.name().clone();
-        // What is made up may be the name of another column.
+        // A generated name may be the name of another column.
         while !known.insert(name.clone()) {
             name = format!("{name} #{place}");
         }
@@ -98,7 +98,7 @@ fn unique(schema: &DFSchema) -> Schema {
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }
 
-/// The order as far as it is one of columns.
+/// The prefix of the order that consists of columns.
 fn places(order: &[SortExpr], schema: &DFSchema) -> Vec<(usize, SortOptions)> {
     let place = |key: &SortExpr| match &key.expr {
         Expr::Column(column) => schema.maybe_index_of_column(column),

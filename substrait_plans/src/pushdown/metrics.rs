@@ -1,4 +1,4 @@
-//! What a remote scan counts, for EXPLAIN ANALYZE: bytes to the last one, where DataFusion's counters are rounded.
+//! The counters of a remote scan for EXPLAIN ANALYZE: exact bytes, where DataFusion's counters are rounded.
 
 use std::any::Any;
 use std::fmt;
@@ -42,7 +42,7 @@ impl CustomMetricValue for Bytes {
     }
 }
 
-/// Of one run.
+/// The metrics of one run.
 pub struct RemoteMetrics {
     pub baseline: BaselineMetrics,
     touched: Arc<Bytes>,
@@ -68,7 +68,7 @@ impl RemoteMetrics {
         }
     }
 
-    /// As the node's report is by now.
+    /// Updates the counters from the node's report.
     pub fn update(&self, report: &NodeReport) {
         let pairs = [
             (&self.touched, &report.bytes_touched),

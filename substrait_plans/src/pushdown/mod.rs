@@ -1,14 +1,14 @@
-//! The client's side: tables of other nodes, and the parts of plans that run there.
+//! The client side: tables of other nodes, and the parts of plans that run there.
 //!
-//! - `node` — what a node is to its clients; `table_cache` one whose answers about tables are kept for a moment
-//! - `table` — a table there, which moves filters and the choice of columns; `rule` moves what stands above a scan as well,
-//!   `order` says when it may
-//! - `fragment` — a part of a plan that runs there; `on_node` puts a plan into the words of the node, `write` into bytes
-//! - `exec` — the operator that reads from a node; `remote_stream` the rows as they come, `metrics` what is counted of them
-//! - `nodes` — all this for an engine; `ffi` for DataFusion in another library
+//! - `node` — the interface of a node; `table_cache` caches its answers about tables for a moment
+//! - `table` — a remote table, which pushes down filters and projections; `rule` also pushes down operators above a scan, and `order` says
+//!   when it may
+//! - `fragment` — a part of a plan that runs on a node; `on_node` rewrites a plan to the node's names, `write` encodes it
+//! - `exec` — the operator that reads from a node; `remote_stream` reads the rows, `metrics` counts them
+//! - `nodes` — integrates all this into an engine; `ffi` into DataFusion in another library
 //!
-//! **Invariant:** what comes from a node is what the plan here would have computed of the same rows: what the producer refuses stays here, the order
-//! of rows is kept where one was asked for, and no value is taken in a type that it is not of.
+//! **Invariant:** what a node returns is what the plan here would have computed of the same rows. What the producer refuses stays here, a
+//! requested order of rows is kept, and a value is never read as a different type.
 
 mod exec;
 mod ffi;

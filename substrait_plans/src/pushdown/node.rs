@@ -1,4 +1,4 @@
-//! What a node is to its clients: it tells what a table is, runs plans, and hands out tables.
+//! The interface of a node for its clients: it describes tables, runs plans, and returns tables.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use datafusion::common::DataFusionError;
 use engine::EngineError;
 use futures::stream::BoxStream;
 
-/// Plans only read, so that each may be run again.
+/// Plans only read, so each may be run again.
 #[async_trait]
 pub trait Node: Debug + Send + Sync + 'static {
-    /// As `quiver://host:port`, for people.
+    /// The address `quiver://host:port`, for messages.
     fn address(&self) -> &str;
 
     async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError>;
 
-    /// The rows that a Substrait plan gives there. Dropping them ends the plan.
+    /// Runs a Substrait plan and returns its rows. Dropping them cancels the plan.
     async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError>;
 
-    /// The whole table, as it lies.
+    /// Returns the whole table as it is stored.
     async fn fetch(&self, namespace: &str, name: &str) -> Result<NodeRows, NodeError>;
 
-    /// What it has said of its tables is no longer true.
+    /// Drops cached answers about tables, which are no longer valid.
     fn forget(&self) {}
 }
 
-/// A table of a node, as of when it was asked.
+/// A table of a node at the time of the request.
 #[derive(Debug, Clone)]
 pub struct NodeTable {
     pub schema: SchemaRef,
-    /// None: not known.
+    /// `None` if it is unknown.
     pub rows: Option<u64>,
 }
 
@@ -43,16 +43,16 @@ pub struct NodeRows {
     pub report: Arc<NodeReport>,
 }
 
-/// What one plan or table took. It grows as the rows come, and is complete at their end.
+/// The cost of one plan or table. The numbers grow as rows arrive, and are final at their end.
 #[derive(Debug, Default)]
 pub struct NodeReport {
-    /// Bytes of mapped buffers that the node's scans read where they lie.
+    /// The bytes of mapped buffers that the node's scans read in place.
     pub bytes_touched: AtomicU64,
-    /// Of the rows that came out of the node's engine.
+    /// The bytes of the rows that the node's engine returned.
     pub bytes_returned: AtomicU64,
-    /// Of the plan or request, before any protocol is put around it.
+    /// The bytes of the plan or request, without protocol overhead.
     pub bytes_sent: AtomicU64,
-    /// Of the messages that have come: their headers, bodies and metadata, before any protocol is put around them.
+    /// The bytes of received messages: their headers, bodies and metadata, without protocol overhead.
     pub bytes_on_wire: AtomicU64,
 }
 
@@ -64,12 +64,12 @@ impl NodeReport {
 
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// Without the text that was given: there may be a password in it.
+    /// The location itself is not shown: it may contain a password.
     #[error("this is no place of a table: {reason}")]
     Location { reason: String },
     #[error("the node {node} cannot be asked: {reason}")]
     Unreachable { node: String, reason: String, hint: Option<String> },
-    /// It was asked, and has its reasons.
+    /// The node answered with an error.
     #[error("the node {node} says: {message}")]
     Refused { node: String, message: String, hint: Option<String> },
     #[error("the node {node} sends {what}")]

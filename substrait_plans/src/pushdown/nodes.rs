@@ -1,4 +1,4 @@
-//! The tables of nodes for an engine: `CREATE EXTERNAL TABLE … STORED AS QUIVER`.
+//! Remote tables for an engine: `CREATE EXTERNAL TABLE … STORED AS QUIVER`.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use super::node::{Node, NodeError};
 use super::rule::PushdownRule;
 use super::table::RemoteTable;
 
-/// Whoever has a network finds nodes in it.
+/// Finds nodes; whoever has network access implements it.
 pub trait Network: Debug + Send + Sync + 'static {
-    /// What `quiver://host:port/schema.table` means. The same node each time: what is about tables of one node can run there together.
+    /// Resolves `quiver://host:port/schema.table`. It returns the same node each time, so that operators on several tables of one node can
+    /// run there together.
     ///
     /// # Errors
     ///
-    /// It is no such place. Whether the node is there is not asked yet.
+    /// The location is invalid. The node is not contacted yet.
     fn place(&self, location: &str) -> Result<TableLocation, NodeError>;
 }
 

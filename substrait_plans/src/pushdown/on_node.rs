@@ -1,5 +1,5 @@
-//! A plan in the words of the node: its own names of the tables, and of these the columns that are used and no others. A table may have
-//! 10,000 columns, and a plan that names them all is larger than most results.
+//! Rewrites a plan for the node: it uses the node's names of the tables, and only the columns that are used. A table may have 10,000
+//! columns, and a plan that names them all is larger than most results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Projection, Sub
 use super::fragment::Fragment;
 use super::table::RemoteTable;
 
-/// The plan's rows, under the same names. What was made a part for the node before becomes a part of this one.
+/// The same rows under the same names. Fragments for the node within the plan become a part of it.
 pub fn on_node(plan: &LogicalPlan) -> Result<LogicalPlan> {
     let plan = plan.clone().transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::TableScan(scan) => match read_there(&scan)? {

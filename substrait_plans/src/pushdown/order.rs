@@ -1,19 +1,19 @@
-//! What moving a part of a plan would do to its rows: their order, which is to be the same here, and their number, which is not to grow.
+//! How pushing down a part of a plan would affect its rows: their order must stay the same, and their number must not grow.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, JoinType};
 use datafusion::logical_expr::{Expr, FetchType, Join, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias};
 
 pub enum Order {
-    /// None was asked for.
+    /// No order is required.
     Free,
     /// By columns of the plan.
     By(Vec<SortExpr>),
-    /// By something that the plan does not show.
+    /// By an expression that is not a column of the plan.
     Lost,
 }
 
-/// The order that rows of a plan have been put into for whoever reads them.
+/// The order in which the plan must return its rows.
 pub fn order_of(plan: &LogicalPlan) -> Order {
     let order = match plan {
         LogicalPlan::Sort(sort) => of_sort(sort),
@@ -30,7 +30,7 @@ pub fn order_of(plan: &LogicalPlan) -> Order {
     }
 }
 
-/// All rows come sorted only if that spares sorting them here.
+/// A sort of all rows is pushed down only if that saves sorting them here.
 fn of_sort(sort: &Sort) -> Order {
     match sort.fetch.is_some() || sort.expr.iter().all(|key| matches!(key.expr, Expr::Column(_))) {
         true => Order::By(sort.expr.clone()),
@@ -79,7 +79,7 @@ fn of_alias(alias: &SubqueryAlias) -> Order {
     }
 }
 
-/// Whether a plan may have more rows than its tables have together.
+/// Whether a plan may have more rows than its tables together.
 pub fn may_multiply(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => may_multiply(&projection.input),

@@ -1,4 +1,4 @@
-//! Rows from a node in the columns and types that the plan here has been made for.
+//! Converts rows from a node to the columns and types that the plan here expects.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use futures::{Stream, StreamExt};
 use super::metrics::RemoteMetrics;
 use super::node::{NodeError, NodeReport, NodeRows, failed};
 
-/// How columns that come are found.
+/// How received columns are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// Of a plan, whose columns are the ones that it was made for, in their order.
+    /// By position, for a plan: it returns the expected columns in order.
     Place,
-    /// Of a table, which may have others by now.
+    /// By name, for a table, whose columns may have changed.
     Name,
 }
 
-/// What is taken of each batch.
+/// What is taken from each batch.
 pub struct Columns {
-    /// Which one that comes, and the type it is to be.
+    /// The index of the received column, and its target type.
     picks: Vec<(usize, DataType)>,
     schema: SchemaRef,
 }
 
 impl Columns {
-    /// `expected` is what is to come, `projection` what is used of it.
+    /// `expected` has the columns that should come, and `projection` those that are used.
     ///
     /// # Errors
     ///
-    /// The node sends other columns, or types whose values are not those of the types expected. That a column may be NULL which here may
-    /// not is no error before a NULL comes in it: a node knows less of some results.
+    /// The node sends other columns, or types with other values than the expected types. A nullable column where none is expected is an
+    /// error only once it contains a NULL: a node knows less about some results.
     pub fn new(node: &str, came: &Schema, expected: &Schema, projection: Option<&[usize]>, found_by: Match) -> Result<Columns, NodeError> {
         let unlike = |what: String| NodeError::Unlike { node: node.to_string(), what };
         if found_by == Match::Place && came.fields().len() != expected.fields().len() {
@@ -72,12 +72,12 @@ fn as_declared(array: &ArrayRef, declared: &DataType) -> Result<ArrayRef> {
     if array.data_type() == declared {
         return Ok(Arc::clone(array));
     }
-    // A value that the declared type has not is an error and no NULL.
+    // A value outside the declared type is an error and not NULL.
     Ok(cast_with_options(array, declared, &CastOptions { safe: false, ..CastOptions::default() })?)
 }
 
-/// Whether the two hold the same values, perhaps in other forms. What a plan computes may come in another width; a column of a table
-/// that has another type now is another column.
+/// Whether both types have the same values, perhaps in another representation. The result of a plan may have another width; but a table
+/// column with another type is a different column.
 fn is_same(found: &DataType, declared: &DataType, found_by: Match) -> bool {
     use DataType::*;
     let is_text = |kind: &DataType| matches!(kind, Utf8 | LargeUtf8 | Utf8View);
@@ -93,7 +93,7 @@ fn is_same(found: &DataType, declared: &DataType, found_by: Match) -> bool {
             is_same(one.data_type(), other.data_type(), found_by)
         }
         (Map(one, _), Map(other, _)) => are_same_entries(one, other, found_by),
-        // Fields are told apart by their names alone. Plans have these too, and so they come back.
+        // Struct fields match by name. Plans contain these names, so they come back unchanged.
         (Struct(one), Struct(other)) => {
             let is_same_field = |(one, other): (&Arc<Field>, &Arc<Field>)| {
                 one.name() == other.name() && is_same(one.data_type(), other.data_type(), found_by)
@@ -104,7 +104,7 @@ fn is_same(found: &DataType, declared: &DataType, found_by: Match) -> bool {
     }
 }
 
-/// No plan says what keys and values are called.
+/// Plans have no names for keys and values.
 fn are_same_entries(found: &Field, declared: &Field, found_by: Match) -> bool {
     match (found.data_type(), declared.data_type()) {
         (DataType::Struct(one), DataType::Struct(other)) => {
@@ -127,7 +127,7 @@ fn is_of_another_width(found: &DataType, declared: &DataType) -> bool {
     }
 }
 
-/// Of a decimal.
+/// The scale of a decimal.
 fn scale(kind: &DataType) -> Option<i8> {
     match kind {
         DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) => Some(*scale),
@@ -136,7 +136,7 @@ fn scale(kind: &DataType) -> Option<i8> {
     }
 }
 
-/// The batches of a node while they come. Dropping them ends what makes them.
+/// The batches of a node as they arrive. Dropping the stream cancels the remote work.
 pub struct RemoteStream {
     batches: BoxStream<'static, Result<RecordBatch, NodeError>>,
     report: Arc<NodeReport>,

@@ -1,4 +1,4 @@
-//! Moves to a node what can run there, as parts as large as possible.
+//! Pushes the largest possible parts of a plan down to a node.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::table::RemoteTable;
 use super::write::encode_fragment;
 use crate::refusal::Refusal;
 
-/// To be the last rule: what it moves has been optimised, and what comes back is left as it is.
+/// Must be the last rule: the parts that it moves have been optimized, and its result stays as it is.
 #[derive(Debug, Default)]
 pub struct PushdownRule;
 
@@ -35,26 +35,26 @@ impl OptimizerRule for PushdownRule {
     }
 }
 
-/// A plan of which parts run on nodes.
+/// A plan whose parts run on nodes.
 #[derive(Debug)]
 pub struct PushedPlan {
     pub plan: LogicalPlan,
-    /// How many parts.
+    /// The number of parts.
     pub fragments: usize,
-    /// Why larger parts do not.
+    /// Why larger parts were not moved.
     pub refusals: Vec<Refusal>,
 }
 
 impl PushedPlan {
-    /// Whether nothing is left to do here but to take the rows, and to put columns and names in their places. Only the conformance suite
-    /// asks: it counts such queries.
+    /// Whether nothing remains here but reading the rows and arranging columns and names. Only the conformance suite uses it, to count
+    /// such queries.
     pub fn is_whole(&self) -> bool {
         is_settled(&self.plan) && matches!(plan_owner(&self.plan), Ok(PlanOwner::Node(_)))
     }
 }
 
-/// The plan with its largest parts that are about tables of one node at [`Pushdown::Full`], and can be put into a Substrait plan, in
-/// the hands of that node. All else stays.
+/// Replaces the largest parts of the plan that read tables of one node at [`Pushdown::Full`] and can be written as a Substrait plan. The
+/// node runs these; everything else stays.
 pub fn push_down(plan: LogicalPlan) -> Result<PushedPlan> {
     let mut shipping = PushdownRewriter::default();
     let plan = match plan_owner(&plan)? {
@@ -83,7 +83,7 @@ impl PushdownRewriter {
         plan.transform_data(|plan| plan.map_children(|input| self.shipped(input)))
     }
 
-    /// None where it stays; then smaller parts of it are tried.
+    /// `None` if it stays here; then smaller parts of it are tried.
     fn moved(&mut self, plan: &LogicalPlan, node: Arc<dyn Node>) -> Result<Option<LogicalPlan>> {
         if may_multiply(plan) {
             let why = "it may have more rows than both tables together, and those are fetched instead";
@@ -93,7 +93,7 @@ impl PushdownRewriter {
         let order = match order_of(plan) {
             Order::Free => Vec::new(),
             Order::By(keys) => keys,
-            // It is below a part that knows no order that is kept.
+            // The order is by an expression that the plan does not return.
             Order::Lost => return Ok(None),
         };
         let there = on_node(plan)?;
@@ -106,8 +106,8 @@ impl PushdownRewriter {
         };
         let scan = Fragment::new(node, there, shipped, &order).into_plan(self.fragments)?;
         self.fragments += 1;
-        // The rows come in this order, and the sort is left out where that is seen. Without it nobody here would know that the
-        // order is wanted, and operators above might mix the rows.
+        // The rows arrive in this order, and the sort is removed where that is visible. Without the sort the plan would not show that the
+        // order is required, and operators above might mix the rows.
         Ok(Some(match order.is_empty() {
             true => scan,
             false => LogicalPlan::Sort(Sort { expr: order, input: Arc::new(scan), fetch: None }),
@@ -117,9 +117,9 @@ impl PushdownRewriter {
 
 /// Which node owns the tables that a plan reads.
 enum PlanOwner {
-    /// None of a node.
+    /// No table of a node.
     Nobody,
-    /// One node's and no others.
+    /// Only tables of one node.
     Node(Arc<dyn Node>),
     Several,
 }
@@ -145,7 +145,7 @@ fn plan_owner(plan: &LogicalPlan) -> Result<PlanOwner> {
     })
 }
 
-/// Of a table of which everything may be moved.
+/// The node of a table, if everything may be pushed down to it.
 fn node_of(scan: &TableScan) -> Option<Arc<dyn Node>> {
     let provider = source_as_provider(&scan.source).ok()?;
     if let Some(table) = provider.downcast_ref::<RemoteTable>() {
@@ -154,7 +154,7 @@ fn node_of(scan: &TableScan) -> Option<Arc<dyn Node>> {
     provider.downcast_ref::<Fragment>().map(|fragment| Arc::clone(fragment.node()))
 }
 
-/// Operators that a plan may begin with. Whether it can be written is the producer's to say.
+/// Operators that can be the root of a pushed plan. The producer decides whether it can be written.
 fn is_part(plan: &LogicalPlan) -> bool {
     matches!(
         plan,
@@ -171,7 +171,7 @@ fn is_part(plan: &LogicalPlan) -> bool {
     )
 }
 
-/// Whether moving it would move nothing: a scan moves by itself what was pushed down to it.
+/// Whether pushing it down would gain nothing: a scan already pushes down its filters, columns and limit.
 fn is_settled(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(_) => true,

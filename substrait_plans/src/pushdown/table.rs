@@ -1,4 +1,4 @@
-//! A table of a node as a table of DataFusion.
+//! A table of a node as a table for DataFusion.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use super::on_node::on_node;
 use super::write::{EncodedFragment, encode_fragment};
 use crate::refusal::Refusal;
 
-/// By itself it moves filters, the choice of columns and a limit to the node. What stands above a scan is moved by
-/// [`PushdownRule`](super::PushdownRule), in sessions that have it.
+/// On its own it pushes filters, the projection and a limit down to the node. [`PushdownRule`](super::PushdownRule) pushes operators above
+/// a scan down, in sessions that have it.
 #[derive(Debug, Clone)]
 pub struct RemoteTable {
     node: Arc<dyn Node>,
@@ -42,7 +42,7 @@ impl RemoteTable {
         RemoteTable { node, namespace, name, schema: with_nulls(&table.schema), rows: table.rows, level }
     }
 
-    /// Asks the node what the table is.
+    /// Requests the schema of the table from the node.
     pub async fn open(node: Arc<dyn Node>, namespace: String, name: String, level: Pushdown) -> Result<RemoteTable, NodeError> {
         let table = node.table(&namespace, &name).await?;
         Ok(RemoteTable::new(node, namespace, name, table, level))
@@ -56,22 +56,22 @@ impl RemoteTable {
         self.level
     }
 
-    /// What the node calls it.
+    /// The node's name of it.
     pub(super) fn reference(&self) -> TableReference {
         TableReference::partial(self.namespace.as_str(), self.name.as_str())
     }
 
-    /// Its columns as the node has told them, but that each may be NULL.
+    /// The columns that the node reported, all of them nullable.
     pub fn table_schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// As if it had no other columns.
+    /// The table with only these columns.
     pub(super) fn narrowed(&self, columns: &[usize]) -> Result<RemoteTable> {
         Ok(RemoteTable { schema: Arc::new(self.schema.project(columns)?), ..self.clone() })
     }
 
-    /// The scan as its planner asks for it.
+    /// Plans a scan.
     pub(super) fn planned(
         &self,
         state: &dyn Session,
@@ -105,13 +105,13 @@ impl RemoteTable {
 
     fn shipped(&self, projection: Option<Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<EncodedFragment, Refusal> {
         let scan = TableScanBuilder::new(self.reference(), provider_as_source(Arc::new(self.clone())));
-        // Planners name the table as it is called here.
+        // Planners qualify columns with the local name of the table.
         let filters = unnormalize_cols(filters.iter().cloned());
         let scan = scan.with_projection(projection).with_filters(filters).with_fetch(limit).build()?;
         encode_fragment(&on_node(&LogicalPlan::TableScan(scan))?)
     }
 
-    /// All of it comes here.
+    /// Fetches the whole table.
     fn whole(&self, projection: Option<Vec<usize>>, limit: Option<usize>) -> Result<RemoteExec> {
         RemoteExec::new(RemoteCall { projection, ..self.request(self.row_count(), limit) })
     }
@@ -129,7 +129,7 @@ impl RemoteTable {
         }
     }
 
-    /// A condition was taken that no plan can say after all.
+    /// Filters here: the condition was accepted, but cannot be written as a plan after all.
     fn filtered_here(&self, state: &dyn Session, projection: Option<&Vec<usize>>, condition: Expr) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = DFSchema::try_from(self.schema.as_ref().clone())?;
         let condition = state.create_physical_expr(condition, &schema)?;
@@ -146,7 +146,7 @@ impl RemoteTable {
         usize::try_from(self.rows?).ok()
     }
 
-    /// Whether the node can test it alone.
+    /// Whether the node can evaluate the filter alone.
     fn takes(&self, filter: &Expr) -> bool {
         let stays = filter.exists(|part| {
             Ok(matches!(
@@ -154,7 +154,7 @@ impl RemoteTable {
                 Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) | Expr::OuterReferenceColumn(..)
             ))
         });
-        // A node asked for a random number gives another one.
+        // The node would draw a different random number.
         if self.level == Pushdown::Off || filter.is_volatile() || stays.unwrap_or(true) {
             return false;
         }
@@ -166,10 +166,10 @@ impl RemoteTable {
     }
 }
 
-/// A node may drop NOT NULL after it was asked, and a plan from which the optimiser here has taken `IS NULL` would not tell it that this
-/// was believed. What is read out of a struct may be NULL by then where the struct may, so fields in it stay as they are.
+/// A node may drop NOT NULL later, and a plan from which the optimizer here has removed `IS NULL` would not show that it relied on it. A
+/// field of a struct is nullable if the struct is, so fields of structs stay as they are.
 fn with_nulls(schema: &SchemaRef) -> SchemaRef {
-    // Of a table of 10,000 columns this is asked for each statement.
+    // For a table of 10,000 columns this runs for each statement.
     if schema.fields().iter().all(|field| field.is_nullable()) {
         return Arc::clone(schema);
     }
@@ -208,7 +208,7 @@ impl TableProvider for RemoteTable {
         Ok(filters.iter().map(answer).collect())
     }
 
-    /// Never exact: rows are added over there while a plan is made here.
+    /// Never exact: rows may be added on the node while a plan is made here.
     fn statistics(&self) -> Option<Statistics> {
         let rows = Precision::Inexact(self.row_count()?);
         Some(Statistics::new_unknown(&self.schema).with_num_rows(rows))

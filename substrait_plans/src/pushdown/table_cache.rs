@@ -1,4 +1,4 @@
-//! What a node has said of its tables, kept for a moment: a table of 10,000 columns takes a megabyte to tell.
+//! Caches the descriptions of a node's tables for a moment: that of a table with 10,000 columns takes a megabyte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 
 use super::node::{Node, NodeError, NodeRows, NodeTable};
 
-/// A column that was added is seen after so long. That one is gone or has another type is seen as soon as it is used: the node refuses
-/// a plan that names it, and rows of a whole table are held against what was told. That a column is NOT NULL is never believed, as a
-/// plan need not name what was left out for it.
+/// An added column becomes visible after this time. A dropped column or a changed type is noticed at the next use: the node refuses a plan
+/// that names it, and rows of a whole table are compared with the cached schema. NOT NULL is never relied on, because a plan need not name
+/// what was removed for it.
 const KEPT: Duration = Duration::from_secs(30);
-/// More tables than this are told anew each time.
+/// Further tables are not cached.
 const TABLES_MAX: usize = 1_000;
 
-/// A node whose answers about tables are kept.
+/// A node with a cache for its table descriptions.
 #[derive(Debug)]
 pub struct CachedNode {
     node: Arc<dyn Node>,
@@ -28,7 +28,7 @@ impl CachedNode {
         CachedNode { node, tables: Mutex::default() }
     }
 
-    /// What was refused may have been asked of a table that is another one now.
+    /// After a refusal the cached table may be outdated, so it is dropped.
     fn checked<T>(&self, answer: Result<T, NodeError>) -> Result<T, NodeError> {
         if matches!(answer, Err(NodeError::Refused { .. } | NodeError::Unlike { .. })) {
             self.forget();

@@ -1,4 +1,4 @@
-//! A logical plan as the bytes that a node is sent: as few as say the same.
+//! Encodes a logical plan for a node in as few bytes as possible.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,17 +15,17 @@ use super::exec::RemoteRequest;
 use crate::producer::produce;
 use crate::refusal::Refusal;
 
-/// An optimiser's rule has no session of its own, and of one the names of the default catalog and schema are used alone.
+/// An optimizer rule has no session. Only the names of the default catalog and schema are used.
 static STATE: LazyLock<SessionState> = LazyLock::new(|| SessionStateBuilder::new().with_default_features().build());
 
 pub struct EncodedFragment {
     pub work: RemoteRequest,
-    /// The plan has no columns, and its rows come as a bit each.
+    /// Whether the plan has no columns; then each row is sent as a bit.
     pub is_bare: bool,
 }
 
 impl EncodedFragment {
-    /// What comes, and what is used of it, where `shown` and `projection` say both of a plan with columns.
+    /// The received schema and the used columns; for a plan with columns these are `shown` and `projection`.
     pub fn columns(is_bare: bool, shown: &SchemaRef, projection: Option<Vec<usize>>) -> (SchemaRef, Option<Vec<usize>>) {
         match is_bare {
             true => (Arc::new(Schema::new(vec![Field::new(ROW, DataType::Boolean, false)])), Some(Vec::new())),
@@ -34,12 +34,12 @@ impl EncodedFragment {
     }
 }
 
-/// A bit for a row of which nothing is used.
+/// The column for rows of which no column is used.
 const ROW: &str = "row";
 
 /// # Errors
 ///
-/// What the plan has that a plan for elsewhere cannot say.
+/// What the plan has that a remote plan cannot express.
 pub fn encode_fragment(plan: &LogicalPlan) -> Result<EncodedFragment, Refusal> {
     let sent = with_names(plan)?;
     let mut message = produce(&sent, &STATE)?;
@@ -48,11 +48,11 @@ pub fn encode_fragment(plan: &LogicalPlan) -> Result<EncodedFragment, Refusal> {
     Ok(EncodedFragment { work, is_bare: plan.schema().fields().is_empty() })
 }
 
-/// A result has columns, each with a name of its own. Rows of which nothing is used but their number are sent as a bit each.
+/// A result needs columns with unique names. If only the number of rows matters, each row is sent as a bit.
 fn with_names(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>, Refusal> {
     let fields = plan.schema().fields();
     let mut known = HashSet::new();
-    // Nor is nothing chosen of something before.
+    // A projection to no columns is replaced, and not nested.
     let input = match plan {
         LogicalPlan::Projection(chosen) if chosen.expr.is_empty() => chosen.input.as_ref(),
         plan => plan,
@@ -67,13 +67,12 @@ fn with_names(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>, Refusal> {
     Ok(Cow::Owned(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input.clone()))?)))
 }
 
-/// What says nothing to a node of ours: which commit of Substrait this is, and names of columns, which come back in the order they are
-/// asked for.
+/// Removes what our nodes do not need: the commit of Substrait, and the names of columns, which come back in the requested order.
 fn shorten(message: &mut Plan, plan: &LogicalPlan) {
     if let Some(version) = &mut message.version {
         version.git_hash.clear();
     }
-    // Names inside of structs are told in the same list.
+    // The names of struct fields are in the same list.
     if plan.schema().fields().iter().any(|field| field.data_type().is_nested()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Types of extensions, and variations of plain types, as types of Arrow.
+//! Extension types, and variations of plain types, as Arrow types.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::proto::Type;
 use crate::proto::r#type::parameter::Parameter;
 use crate::proto::r#type::{Kind, UserDefined};
 
-/// A name in the place of which DataFusion writes a number.
+/// The name of a variation; DataFusion writes a number instead.
 type Variation = Option<String>;
 
 pub fn plain(variation: Variation, data_type: DataType, place: &dyn Display) -> Result<DataType, PlanError> {
@@ -23,7 +23,7 @@ pub fn plain(variation: Variation, data_type: DataType, place: &dyn Display) -> 
     }
 }
 
-/// A whole number, maybe one without a sign. Arrow has half floats as a variation of i16.
+/// An integer, possibly unsigned. Arrow's half floats are a variation of i16.
 pub fn number(variation: Variation, signed: DataType, place: &dyn Display) -> Result<DataType, PlanError> {
     let Some(name) = variation else { return Ok(signed) };
     match (&signed, name.as_str()) {
@@ -52,7 +52,7 @@ pub fn decimal(variation: Variation, data_type: DataType, place: &dyn Display) -
     }
 }
 
-/// Days and milliseconds fit one type of Arrow, days and less another.
+/// Arrow has one type for days and milliseconds, and another for smaller units.
 pub fn interval_day(variation: Variation, precision: i32, place: &dyn Display) -> Result<DataType, PlanError> {
     match variation.as_deref() {
         None if (0..=3).contains(&precision) => Ok(DataType::Interval(IntervalUnit::DayTime)),
@@ -63,7 +63,7 @@ pub fn interval_day(variation: Variation, precision: i32, place: &dyn Display) -
     }
 }
 
-/// By its name, whatever extension it is of: Arrow has named its own by several URIs.
+/// By its name in any extension: Arrow has used several URIs for its types.
 pub fn user_defined(reader: &TypeReader<'_>, of: &UserDefined, names: &mut Names<'_>, place: &dyn Display) -> Result<DataType, PlanError> {
     let unknown = || reader.unknown(of.type_reference, place);
     let name = reader.declared.types.get(&of.type_reference).ok_or_else(unknown)?.name.to_ascii_lowercase();
@@ -105,7 +105,7 @@ fn fixed_list(reader: &TypeReader<'_>, items: i64, item: &Type, names: &mut Name
     Ok(DataType::FixedSizeList(reader.item(item, names, place)?, check_items(items, place)?))
 }
 
-/// The field of a tensor, if the type is one: its shape is in the metadata, which no plain type has.
+/// The field of a tensor, if the type is one: its shape is in the metadata, which plain types do not have.
 pub fn tensor_of(reader: &TypeReader<'_>, of: &Type, names: &mut Names<'_>, place: &dyn Display) -> Result<Option<Field>, PlanError> {
     let Some(Kind::UserDefined(of)) = &of.kind else { return Ok(None) };
     let name = reader.declared.types.get(&of.type_reference).map(|named| named.name.to_ascii_lowercase());
@@ -133,7 +133,7 @@ fn tensor(reader: &TypeReader<'_>, parameters: &[&Parameter], names: &mut Names<
     tensor_field("", item.data_type().clone(), &shape, true).map_err(|error| PlanError::invalid(error.strip_backtrace(), place))
 }
 
-/// How many elements a list may have: as many DOUBLEs as SQL lets one value have bytes.
+/// Checks the number of elements of a list: it is limited by the DOUBLEs that fit in a value of SQL.
 fn check_items(items: i64, place: &dyn Display) -> Result<i32, PlanError> {
     const ITEMS_MAX: i32 = 1 << 28;
     match i32::try_from(items) {
@@ -142,12 +142,12 @@ fn check_items(items: i64, place: &dyn Display) -> Result<i32, PlanError> {
     }
 }
 
-/// A number that is too large is one that nothing takes.
+/// A number that is too large becomes one that every check refuses.
 fn small(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(-1)
 }
 
-/// Arrow finds out what a zone is where it is first needed, and then in the middle of a query.
+/// Arrow would resolve the zone only when it is first used, in the middle of a query.
 pub fn known_zone(zone: &str, place: &dyn Display) -> Result<Arc<str>, PlanError> {
     match zone.parse::<arrow::array::timezone::Tz>() {
         Ok(_) => Ok(zone.into()),

@@ -1,4 +1,4 @@
-//! Values for plans: literals, and casts of literals to types that have none.
+//! Values for plans: literals, and casts of literals for types that have no literal.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, i256};
@@ -13,11 +13,11 @@ use crate::proto::expression::{Cast, Literal, Nested, RexType, literal};
 use crate::proto::r#type::{Kind, List as ListType};
 use crate::proto::{Expression, Type};
 
-/// A value as an expression. Read back it has the type that `type_of` gives for it.
+/// A value as an expression. When it is read back, it has the type that `type_of` returns for it.
 ///
 /// # Errors
 ///
-/// Structs, whose fields would lose their names; maps that have entries; unions.
+/// Structs, whose fields would lose their names; maps with entries; unions.
 pub fn literal(value: &ScalarValue, anchors: &mut TypeAnchors) -> Result<Expression, Unrepresentable> {
     if value.is_null() {
         return Ok(of_literal(LiteralType::Null(type_of(&value.data_type(), true, anchors)?)));
@@ -51,7 +51,7 @@ pub fn literal(value: &ScalarValue, anchors: &mut TypeAnchors) -> Result<Express
     cast(of_literal(other), &data_type, anchors)
 }
 
-/// A number of rows, for example.
+/// Used for a number of rows, for example.
 pub fn i64_literal(value: i64) -> Expression {
     of_literal(LiteralType::I64(value))
 }
@@ -67,7 +67,7 @@ fn instant(value: i64, precision: i32, is_utc: bool) -> LiteralType {
     if is_utc { LiteralType::PrecisionTimestampTz(instant) } else { LiteralType::PrecisionTimestamp(instant) }
 }
 
-/// As a decimal of fewer digits if it fits one, else as text, which is cast exactly too.
+/// A decimal with fewer digits if the value fits one, otherwise a text, whose cast is exact too.
 fn decimal256(value: i256, precision: u8, scale: i8) -> Result<LiteralType, Unrepresentable> {
     const DIGITS: u32 = 38;
     match value.to_i128().filter(|value| value.unsigned_abs() < 10_u128.pow(DIGITS)) {
@@ -94,7 +94,7 @@ fn cast(input: Expression, data_type: &DataType, anchors: &mut TypeAnchors) -> R
     Ok(Expression { rex_type: Some(RexType::Cast(Box::new(cast))) })
 }
 
-/// A list of literals, or of expressions where an item is none.
+/// A list of literals, or of expressions if an item has no literal.
 fn of_list(items: &ArrayRef, data_type: &DataType, anchors: &mut TypeAnchors) -> Result<Expression, Unrepresentable> {
     let list = if items.is_empty() {
         let Type { kind: Some(Kind::List(of)) } = type_of(&as_list(data_type), false, anchors)? else {

@@ -1,7 +1,7 @@
-//! Types and values of Arrow on the wire and back.
+//! Converts types and values between Arrow and plans.
 //!
-//! Substrait has no unsigned numbers, no half floats, no time zones but UTC, no durations, no lists of a fixed length and no
-//! decimals of more than 38 digits. Those are types of extensions: Arrow's where it has one, else ours.
+//! Substrait has no unsigned numbers, no half floats, no time zones but UTC, no durations, no lists of a fixed length and no decimals of
+//! more than 38 digits. These are extension types: Arrow's where it has one, otherwise ours.
 //!
 //! | Arrow | on the wire |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `FixedSizeList` that is an `arrow.fixed_shape_tensor` | `tensor<item, length of each dimension>` of ours |
 //! | `Decimal256` | `decimal256<precision, scale>` of ours |
 //!
-//! - `names.rs` names of columns, depth first, and those of the extensions' types
-//! - `read.rs` types of plans, `extension.rs` those of extensions
+//! - `names.rs` names of columns, depth first, and those of the extension types
+//! - `read.rs` types of plans, `extension.rs` extension types
 //! - `write.rs` types for plans
 //! - `literal.rs` and `plain.rs` values for plans
 
@@ -34,7 +34,7 @@ pub use names::{ARROW_TYPES, Names, OUR_TYPES, names_of};
 pub(crate) use read::{TypeReader, text_length, time_unit};
 pub use write::{TypeAnchors, is_plain_tensor, named_struct, type_of, type_of_field};
 
-/// Why a type or a value has no form in a plan.
+/// Why a type or a value cannot be expressed in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unrepresentable {
     pub what: String,

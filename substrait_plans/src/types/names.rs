@@ -1,12 +1,12 @@
-//! Names: of columns and of the fields in them, depth first as plans list them; and of the types of extensions.
+//! Names of columns and of fields inside of them, depth first as in plans; and names of extension types.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 
 use crate::error::PlanError;
 
-/// Types that Arrow names for Substrait.
+/// The types that Arrow defines for Substrait.
 pub const ARROW_TYPES: &str = "extension:org.apache.arrow:extension_types";
-/// Types that neither Substrait nor Arrow names.
+/// Types that neither Substrait nor Arrow defines.
 pub const OUR_TYPES: &str = "extension:io.quiver:types";
 
 pub const NULL: &str = "null";
@@ -19,7 +19,7 @@ pub const FIXED_LIST: &str = "fixed_list";
 pub const TENSOR: &str = "tensor";
 pub const DECIMAL256: &str = "decimal256";
 
-/// The names of a schema, taken one after the other as its types are read. Without a list, fields of structs are called c0, c1, …
+/// The names of a schema, consumed in order as its types are read. Without a list, fields of structs are named c0, c1, …
 #[derive(Debug, Clone)]
 pub struct Names<'a> {
     names: Option<std::slice::Iter<'a, String>>,
@@ -34,7 +34,7 @@ impl<'a> Names<'a> {
         Names { names: Some(names.iter()) }
     }
 
-    /// The name of the field that is the `index`-th of its struct.
+    /// The name of the `index`-th field of its struct.
     pub fn next(&mut self, index: usize, place: &dyn std::fmt::Display) -> Result<String, PlanError> {
         match &mut self.names {
             None => Ok(format!("c{index}")),

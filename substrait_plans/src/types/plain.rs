@@ -1,4 +1,4 @@
-//! Values that have a literal of their own in Substrait.
+//! Values that have their own literal in Substrait.
 
 use datafusion::scalar::ScalarValue;
 
@@ -10,7 +10,7 @@ use crate::proto::expression::literal::{
 
 const NANOS: i64 = 1_000_000_000;
 
-/// The literal of a value that is not NULL; None if it has none.
+/// The literal of a value that is not NULL; `None` if its type has none.
 pub fn plain(value: &ScalarValue) -> Option<LiteralType> {
     Some(match value {
         ScalarValue::Boolean(Some(value)) => LiteralType::Boolean(*value),
@@ -36,7 +36,7 @@ pub fn plain(value: &ScalarValue) -> Option<LiteralType> {
         ScalarValue::TimestampMillisecond(Some(value), zone) => timestamp(*value, 3, zone.as_deref())?,
         ScalarValue::TimestampMicrosecond(Some(value), zone) => timestamp(*value, 6, zone.as_deref())?,
         ScalarValue::TimestampNanosecond(Some(value), zone) => timestamp(*value, 9, zone.as_deref())?,
-        // 128 bits hold whatever narrower decimals do.
+        // Narrower decimals fit in 128 bits.
         ScalarValue::Decimal32(Some(value), precision, scale) => decimal((*value).into(), *precision, *scale)?,
         ScalarValue::Decimal64(Some(value), precision, scale) => decimal((*value).into(), *precision, *scale)?,
         ScalarValue::Decimal128(Some(value), precision, scale) => decimal(*value, *precision, *scale)?,
@@ -58,7 +58,7 @@ pub fn plain(value: &ScalarValue) -> Option<LiteralType> {
     })
 }
 
-/// The whole of `precision` digits, `scale` of them after the point.
+/// A decimal with `precision` digits, `scale` of them after the point.
 pub fn decimal128(value: i128, precision: i32, scale: i8) -> LiteralType {
     LiteralType::Decimal(Decimal { value: value.to_le_bytes().to_vec(), precision, scale: scale.into() })
 }

@@ -1,4 +1,4 @@
-//! Types of plans as types of Arrow. Every length, precision and name is checked: Arrow takes some of them as they come.
+//! Converts types of plans to Arrow types. Every length, precision and name is checked, because Arrow accepts some unchecked.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::error::PlanError;
 use crate::proto::r#type::{Kind, Nullability, Struct};
 use crate::proto::{NamedStruct, Type};
 
-/// Of one plan.
+/// Reads the types of one plan.
 pub struct TypeReader<'a> {
     pub declared: &'a Declared,
-    /// Variations are DataFusion's numbers, which no plan declares.
+    /// Whether variations are DataFusion's numbers, which no plan declares.
     pub numbered: bool,
 }
 
 impl TypeReader<'_> {
-    /// A type that has no names with it.
+    /// A type without field names.
     pub fn data_type(&self, of: &Type, place: &dyn Display) -> Result<DataType, PlanError> {
         self.named(of, &mut Names::none(), place)
     }
 
-    /// A type as a field without a name: of tensors with their shape.
+    /// A type as an unnamed field; that of a tensor has its shape.
     pub fn field(&self, of: &Type, place: &dyn Display) -> Result<Field, PlanError> {
         self.field_named("", of, &mut Names::none(), place)
     }
@@ -59,11 +59,11 @@ impl TypeReader<'_> {
             Kind::I64(number) => extension::number(variation(number.type_variation_reference)?, DataType::Int64, place)?,
             Kind::Fp32(plain) => extension::plain(variation(plain.type_variation_reference)?, DataType::Float32, place)?,
             Kind::Fp64(plain) => extension::plain(variation(plain.type_variation_reference)?, DataType::Float64, place)?,
-            // Variations of texts and bytes are layouts, and there is one layout here.
+            // Variations of texts and bytes are layouts, and there is only one layout here.
             Kind::String(_) | Kind::Varchar(_) | Kind::FixedChar(_) => DataType::Utf8View,
             Kind::Binary(_) => DataType::BinaryView,
             Kind::FixedBinary(binary) => DataType::FixedSizeBinary(length(binary.length, place)?),
-            // Both are in microseconds, whatever DataFusion made of them.
+            // Both have microseconds, even though DataFusion reads them differently.
             Kind::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
             Kind::TimestampTz(_) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
             Kind::Time(_) => DataType::Time64(TimeUnit::Microsecond),
@@ -111,13 +111,13 @@ impl TypeReader<'_> {
         let key = self.named(key.ok_or_else(|| missing("keys"))?, names, place)?;
         let value_type = value.ok_or_else(|| missing("values"))?;
         let value = Field::new("value", self.named(value_type, names, place)?, is_nullable(value_type, place)?);
-        // The one text that is no view, as in tables.
+        // Keys of maps are the only texts that are not views, as in tables.
         let key = if key == DataType::Utf8View { DataType::Utf8 } else { key };
         let entries = DataType::Struct(vec![Field::new("key", key, false), value].into());
         Ok(DataType::Map(Arc::new(Field::new("entries", entries, false)), false))
     }
 
-    /// What a variation is called; None for the plain type.
+    /// The name of a variation; `None` for the plain type.
     fn variation(&self, reference: u32, place: &dyn Display) -> Result<Option<String>, PlanError> {
         match (reference, self.declared.variations.get(&reference)) {
             (0, _) => Ok(None),
@@ -145,7 +145,7 @@ impl TypeReader<'_> {
 
 pub const UTC: &str = "UTC";
 
-/// The greatest length of a text, if its type says one.
+/// The maximum length of a text, if its type has one.
 pub fn text_length(of: &Type) -> Option<u32> {
     match &of.kind {
         Some(Kind::Varchar(text)) => u32::try_from(text.length).ok(),
@@ -154,7 +154,7 @@ pub fn text_length(of: &Type) -> Option<u32> {
     }
 }
 
-/// The unit of a precision in digits after the second.
+/// The unit for a number of fractional digits.
 pub fn time_unit(precision: i32, place: &dyn Display) -> Result<TimeUnit, PlanError> {
     match precision {
         0 => Ok(TimeUnit::Second),
@@ -174,7 +174,7 @@ pub fn time(unit: TimeUnit) -> DataType {
     }
 }
 
-/// Lengths of bytes of a fixed length, which Arrow would multiply with the number of rows.
+/// Checks the length of fixed-size binary values, which Arrow would multiply with the number of rows.
 pub fn length(length: i32, place: &dyn Display) -> Result<i32, PlanError> {
     const LENGTH_MAX: i32 = 1 << 20;
     match length {
@@ -196,7 +196,7 @@ pub fn digits(precision: i64, scale: i64, most: u8, place: &dyn Display) -> Resu
     }
 }
 
-/// Whether a value of the type may be NULL. Where nothing is said it may.
+/// Whether a value of the type may be NULL; unspecified means that it may.
 #[expect(deprecated, reason = "types of plans before 0.50")]
 pub fn is_nullable(of: &Type, place: &dyn Display) -> Result<bool, PlanError> {
     let nullability = match of.kind.as_ref().ok_or_else(|| PlanError::missing("the kind of a type", place))? {

@@ -1,4 +1,4 @@
-//! Types of Arrow for plans. What is read back is the same type, or one that Quiver has in its place: see `mod.rs`.
+//! Converts Arrow types to types of plans. Read back, a type is the same, or its equivalent in Quiver: see `mod.rs`.
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 use engine::tensor_shape;
@@ -12,14 +12,14 @@ use crate::proto::extensions::simple_extension_declaration::{ExtensionType, Mapp
 use crate::proto::r#type::{self as types, Kind, Nullability, Parameter, parameter};
 use crate::proto::{NamedStruct, Type};
 
-/// The extension types that a plan being written names, each with its anchor: 1, 2, … in the order of their first use.
+/// The extension types that a plan uses, each with its anchor: 1, 2, … in the order of first use.
 #[derive(Debug, Default)]
 pub struct TypeAnchors {
     named: Vec<(&'static str, &'static str)>,
 }
 
 impl TypeAnchors {
-    /// What goes into the plan's extensions. `urn_anchor` gives the anchor of a URN.
+    /// The declarations for the plan. `urn_anchor` returns the anchor of a URN.
     pub fn declarations(&self, mut urn_anchor: impl FnMut(&str) -> u32) -> Vec<SimpleExtensionDeclaration> {
         let declared = self.named.iter().zip(1..).map(|((urn, name), type_anchor)| {
             let data_type = ExtensionType { extension_urn_reference: urn_anchor(urn), type_anchor, name: name.to_string() };
@@ -46,31 +46,31 @@ impl TypeAnchors {
     }
 }
 
-/// The schema of a table as a plan reads it, with names depth first.
+/// The schema of a table for a plan, with names depth first.
 pub fn named_struct(schema: &Schema, anchors: &mut TypeAnchors) -> Result<NamedStruct, Unrepresentable> {
     let mut columns = of_fields(schema.fields(), false, anchors)?;
     columns.nullability = Nullability::Required as i32;
     Ok(NamedStruct { names: names_of(schema), r#struct: Some(columns) })
 }
 
-/// Whether all that the metadata of a field says is the shape of a tensor, which a plan has a type for.
+/// Whether the metadata of a field is only the shape of a tensor, for which plans have a type.
 pub fn is_plain_tensor(field: &Field) -> bool {
     tensor_shape(field).is_some() && field.metadata().keys().all(|key| key.starts_with("ARROW:extension:"))
 }
 
-/// The type of a field: of tensors with their shape.
+/// The type of a field; that of a tensor has its shape.
 pub fn type_of_field(field: &Field, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, Unrepresentable> {
     let (DataType::FixedSizeList(item, _), Some(shape)) = (field.data_type(), tensor_shape(field)) else {
         return type_of(field.data_type(), is_nullable, anchors);
     };
     let item = parameter::Parameter::DataType(type_of(item.data_type(), item.is_nullable(), anchors)?);
-    // No longer than the list itself, whose length is of 32 bits.
+    // At most the length of the list, which is a 32-bit number.
     let sizes = shape.iter().map(|size| parameter::Parameter::Integer(i64::try_from(*size).unwrap_or(i64::MAX)));
     let kind = anchors.ours(TENSOR, nullability(is_nullable), std::iter::once(item).chain(sizes).collect());
     Ok(Type { kind: Some(kind) })
 }
 
-/// A type on the wire. It has no variation.
+/// The type in a plan, without a variation.
 pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, Unrepresentable> {
     let nullability = nullability(is_nullable);
     let none = 0;
@@ -126,7 +126,7 @@ pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchor
     Ok(Type { kind: Some(kind) })
 }
 
-/// Digits after the second.
+/// The number of fractional digits.
 pub fn precision(unit: TimeUnit) -> i32 {
     match unit {
         TimeUnit::Second => 0,
@@ -136,7 +136,7 @@ pub fn precision(unit: TimeUnit) -> i32 {
     }
 }
 
-/// Instants are the same in every zone; only this one has a standard type.
+/// Instants are the same in every zone; only UTC has a standard type.
 pub fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "+00:00" | "Z" | "Etc/UTC")
 }

@@ -9,7 +9,7 @@ use crate::proto::expression::nested::NestedType;
 use crate::proto::expression::subquery::SubqueryType;
 use crate::proto::expression::{IfThen, MultiOrList, Nested, RexType, Subquery, SwitchExpression, WindowFunction};
 
-/// What an expression is called in a plan.
+/// The name of the expression's kind in a plan.
 #[expect(deprecated, reason = "the variant of plans before 0.3")]
 pub fn kind_of_expression(expression: &RexType) -> &'static str {
     match expression {
@@ -31,11 +31,11 @@ pub fn kind_of_expression(expression: &RexType) -> &'static str {
     }
 }
 
-/// The expressions and relations in an expression. Of a kind that is not read here: none.
+/// The expressions and relations in an expression; none for an unsupported kind.
 ///
 /// # Errors
 ///
-/// A part that must be there is missing, or the expression is of no kind.
+/// A required part is missing, or the expression has no kind.
 #[expect(deprecated, reason = "the field of plans before 0.3")]
 pub fn parts_of_expression<'a>(expression: &'a Expression, place: &PlanPath<'_>) -> Result<Parts<'a>, PlanError> {
     let Some(kind) = &expression.rex_type else { return Err(PlanError::missing("the kind of the expression", place)) };
@@ -73,7 +73,7 @@ fn window_function<'a>(parts: &mut Gathered<'a, '_>, function: &'a WindowFunctio
 fn if_then<'a>(parts: &mut Gathered<'a, '_>, choice: &'a IfThen) -> Result<(), PlanError> {
     for (index, clause) in choice.ifs.iter().enumerate() {
         parts.expression("ifs.if", clause.r#if.as_ref())?;
-        // DataFusion writes CASE x WHEN … so: the first clause is x alone.
+        // DataFusion writes CASE x WHEN … this way: the first clause has only x.
         match index == 0 && choice.ifs.len() > 1 {
             true => parts.optional("ifs.then", clause.then.as_ref()),
             false => parts.expression("ifs.then", clause.then.as_ref())?,

@@ -1,11 +1,11 @@
-//! A plan as a tree: what each relation and expression is made of, and where in the plan it stands.
+//! A plan as a tree: the parts of each relation and expression, with their paths in the plan.
 //!
-//! - `plan_path.rs` the place, as errors name it: `relations[0].root.input.filter.condition`
-//! - `parts.rs` the parts of a relation, with those that must be there and are not as errors
+//! - `plan_path.rs` the path for error messages: `relations[0].root.input.filter.condition`
+//! - `parts.rs` the parts of a relation; missing required parts are errors
 //! - `expressions.rs` the parts of an expression
-//! - `queries.rs` what front ends ask of a plan: its tables and its parameters
+//! - `queries.rs` answers questions of front ends: the tables and parameters of a plan
 //!
-//! Decoding has bounded the depth of a plan, so that the functions here may call themselves.
+//! Decoding has limited the depth of a plan, so the functions here may be recursive.
 
 mod expressions;
 mod parts;
@@ -27,10 +27,10 @@ pub enum PlanPart<'a> {
     Expression(&'a Expression),
 }
 
-/// The parts of something, each with the step that leads to it.
+/// The parts of a node, each with the step that leads to it.
 pub type Parts<'a> = Vec<(PathStep, PlanPart<'a>)>;
 
-/// The relation at the root of a plan, with its place.
+/// The relation at the root of a plan, with its path.
 pub fn root(plan: &Plan) -> Result<(&Rel, PlanPath<'static>), PlanError> {
     let root = plan.relations.first().and_then(|relation| match &relation.rel_type {
         Some(plan_rel::RelType::Root(root)) => root.input.as_ref(),
@@ -40,8 +40,8 @@ pub fn root(plan: &Plan) -> Result<(&Rel, PlanPath<'static>), PlanError> {
     Ok((rel, PlanPath::root()))
 }
 
-/// Visits every relation and expression of a plan that is run, each before its parts. Parts that are missing are left out, and so are
-/// best-effort filters: nothing is made of them, so that a table or a parameter only there is not asked for.
+/// Visits every relation and expression of a plan that runs, each before its parts. Missing parts are skipped, and so are best-effort
+/// filters: they are not translated, so a table or parameter that occurs only there is not needed.
 pub fn each<'a>(plan: &'a Plan, visit: &mut dyn FnMut(PlanPart<'a>)) {
     if let Ok((rel, place)) = root(plan) {
         each_below(PlanPart::Rel(rel), &place, visit);

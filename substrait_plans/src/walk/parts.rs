@@ -8,7 +8,7 @@ use crate::proto::{
     SortField, fetch_rel, function_argument, read_rel,
 };
 
-/// What a relation is called in a plan.
+/// The name of the relation's kind in a plan.
 pub fn kind_of_rel(rel: &RelType) -> &'static str {
     match rel {
         RelType::Read(_) => "read",
@@ -36,11 +36,11 @@ pub fn kind_of_rel(rel: &RelType) -> &'static str {
     }
 }
 
-/// The inputs and expressions of a relation. Of a kind that is not read here: none.
+/// The inputs and expressions of a relation; none for an unsupported kind.
 ///
 /// # Errors
 ///
-/// A part that must be there is missing, or the relation is of no kind.
+/// A required part is missing, or the relation has no kind.
 pub fn parts_of_rel<'a>(rel: &'a Rel, place: &PlanPath<'_>) -> Result<Parts<'a>, PlanError> {
     let Some(kind) = &rel.rel_type else { return Err(PlanError::missing("the kind of the relation", place)) };
     let mut parts = Gathered { kind: kind_of_rel(kind), place, parts: Vec::new() };
@@ -76,7 +76,7 @@ pub fn parts_of_rel<'a>(rel: &'a Rel, place: &PlanPath<'_>) -> Result<Parts<'a>,
     Ok(parts.parts)
 }
 
-/// The parts that were found, and what is needed to say which is missing.
+/// The parts that were found, and what is needed to report a missing one.
 pub struct Gathered<'a, 'p> {
     pub kind: &'static str,
     pub place: &'p PlanPath<'p>,
@@ -119,7 +119,7 @@ impl<'a> Gathered<'a, '_> {
         Ok(())
     }
 
-    /// Values; enumerations and types have no parts.
+    /// Adds arguments that are values; enumerations and types have no parts.
     pub fn arguments(&mut self, arguments: &'a [FunctionArgument], older: &'a [Expression]) -> Result<(), PlanError> {
         for (index, argument) in arguments.iter().enumerate() {
             match &argument.arg_type {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One step down: of a `filter`, its `condition`; of a `project`, the third of its `expressions`.
+/// One step down: the `condition` of a `filter`, or the third of the `expressions` of a `project`.
 #[derive(Debug, Clone, Copy)]
 pub struct PathStep {
     pub kind: &'static str,
@@ -20,7 +20,7 @@ impl PathStep {
     }
 }
 
-/// A list from here up to the root, that lives on the stack of who walks: most places are never shown.
+/// A linked list from a node up to the root, on the stack of the walk: most paths are never shown.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanPath<'a> {
     above: Option<&'a PlanPath<'a>>,

@@ -1,4 +1,4 @@
-//! What is asked of a plan before it runs.
+//! Questions about a plan before it runs.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,7 +24,7 @@ pub fn tables(plan: &Plan) -> Vec<String> {
     tables
 }
 
-/// The name of the table that a relation reads, if it does.
+/// The name of the table that a relation reads; `None` for other relations.
 pub fn tables_of(rel: &Rel) -> Option<&[String]> {
     match &rel.rel_type {
         Some(RelType::Read(read)) => match &read.read_type {
@@ -35,7 +35,7 @@ pub fn tables_of(rel: &Rel) -> Option<&[String]> {
     }
 }
 
-/// The parameters that a plan leaves open, by anchor, with their types as far as they are said.
+/// The parameters that a plan leaves open, by anchor, with their types if the plan has them.
 pub fn typed_parameters(plan: &Plan) -> BTreeMap<u32, Option<&Type>> {
     let mut parameters = BTreeMap::new();
     each(plan, &mut |part| {

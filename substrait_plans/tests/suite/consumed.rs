@@ -1,4 +1,4 @@
-//! Plans that are read: what the library gets wrong, one test each; what is refused; plans that nobody should send.
+//! Tests of reading plans: what the library gets wrong, one test each; what is refused; and malicious plans.
 
 mod aggregates;
 mod alike;

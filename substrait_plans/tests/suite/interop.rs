@@ -1,7 +1,7 @@
-//! Plans that other producers wrote, from `fixtures/`: which of them run, and whether they give what the same query gives as SQL.
+//! Plans that other producers wrote, from `fixtures/`: which of them run, and whether they return the same as the SQL query.
 //!
-//! The table of producers and queries is compared with `interop/expected.txt`. `UPDATE_EXPECTED=1` writes that file anew; look at what
-//! has changed before it is committed.
+//! The table of producers and queries is compared with `interop/expected.txt`. `UPDATE_EXPECTED=1` rewrites that file; review the changes
+//! before committing it.
 
 mod compare;
 mod expressions;
@@ -17,7 +17,7 @@ use crate::tpch_store::script;
 
 const EXPECTED: &str = "tests/suite/interop/expected.txt";
 
-/// Columns may hold NULL here, where every producer was told that none does.
+/// Columns are nullable here, although the producers were told that none of them is.
 #[test]
 fn plans_of_other_producers_give_what_sql_gives() {
     let db = compare::Db::with(&script().replace(" not null", ""));

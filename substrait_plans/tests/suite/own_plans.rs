@@ -1,4 +1,4 @@
-//! Plans that are made here: that they say what the query says, and what is refused.
+//! Our own plans: they mean the same as their queries, and what cannot be expressed is refused.
 
 mod refused;
 mod same_rows;

@@ -44,7 +44,7 @@ fn shown(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// The engine on the other side, and what was asked of it.
+/// The remote engine, and the requests that it received.
 struct Other {
     engine: Engine,
     session: Session,
@@ -73,7 +73,7 @@ impl Other {
     }
 }
 
-/// As a node sees itself: it hands out what lives as long as its rows are read.
+/// The node's own view of itself: its results keep it alive as long as their rows are read.
 #[derive(Debug)]
 struct Handle(Arc<Other>);
 
@@ -112,7 +112,7 @@ impl Network for OneNode {
     }
 }
 
-/// A session here, and the other side.
+/// A local session and the remote engine.
 struct Both {
     session: Session,
     _engine: Engine,
@@ -131,7 +131,7 @@ impl Both {
         Both { session: here.session().unwrap(), _engine: here, other }
     }
 
-    /// Orders and customers over there, and names of customers here.
+    /// Remote orders and customers, and local names of customers.
     fn filled() -> Both {
         let both = Both::new(&[
             "CREATE TABLE orders (id BIGINT, customer INT, price DECIMAL(10, 2), note VARCHAR, ratio DOUBLE)",
@@ -157,7 +157,7 @@ impl Both {
         self.run(&format!("EXPLAIN {sql}")).join("\n")
     }
 
-    /// Rows that the other side has handed out for `sql`, and whether it was asked for a whole table.
+    /// The number of rows that the remote engine returned for `sql`, and whether a whole table was requested.
     fn crossing(&self, sql: &str) -> (usize, bool) {
         self.other.rows_out.store(0, Ordering::Relaxed);
         let fetched = self.other.fetched.load(Ordering::Relaxed);
@@ -209,7 +209,7 @@ fn tables_of_both_sides_are_joined() {
         let sums = "SELECT nick, s FROM names JOIN (SELECT customer, sum(id) AS s FROM orders GROUP BY customer) AS o ON o.customer = names.customer ORDER BY 1";
         assert_eq!(both.run(sums), ["carl|1990600", "dora|2011402"], "{level}");
     }
-    // The sums of all customers come, and not their orders.
+    // The sums per customer are transferred, and not the orders.
     let (came, _) =
         both.crossing("SELECT nick, s FROM names JOIN (SELECT customer, sum(id) AS s FROM orders GROUP BY customer) AS o USING (customer)");
     assert!(came <= 101, "{came}");
@@ -240,7 +240,7 @@ fn explain_shows_where_what_runs() {
     let full = both.explained(sql);
     assert!(full.contains("RemoteExec: node=quiver://other:31337, level=full, runs there ("), "{full}");
     assert!(full.contains("| ") && full.contains("Aggregate: groupBy=") && !full.contains("AggregateExec"), "{full}");
-    // The node's order is taken as it is.
+    // The node's order is kept without a sort.
     assert!(!full.contains("SortExec"), "{full}");
     both.run("SET pushdown = filter");
     let filter = both.explained(sql);
@@ -257,7 +257,7 @@ fn rows_never_multiply_on_their_way() {
     assert_eq!(both.crossing(cross), (200, false));
     let smaller = "SELECT a.id FROM customers AS a JOIN customers AS b ON a.id < b.id";
     assert_eq!(both.crossing(smaller), (200, false));
-    // What is above makes one row of them.
+    // The aggregate above the join makes one row.
     let counted = "SELECT count(*) FROM customers AS a CROSS JOIN customers AS b";
     assert_eq!((both.run(counted), both.crossing(counted)), (vec!["10000".to_string()], (1, false)));
 }
@@ -294,7 +294,7 @@ fn a_table_that_has_changed_is_an_error_once_and_never_wrong_rows() {
     for change in ["ALTER TABLE customers DROP COLUMN name", "ALTER TABLE customers ADD COLUMN city VARCHAR"] {
         rows(&both.other.session, change).unwrap();
     }
-    // The columns that are left mean what they meant.
+    // The remaining columns keep their meaning.
     assert_eq!(both.run("SELECT id FROM customers WHERE id = 3"), ["3"]);
     let error = rows(&both.session, "SELECT name FROM customers WHERE id = 3").unwrap_err().to_string();
     assert!(error.starts_with("the node quiver://other:31337 says: "), "{error}");
@@ -318,7 +318,7 @@ fn an_error_of_the_node_names_it() {
         let error = rows(&both.session, sql).unwrap_err().to_string();
         assert!(error.contains(part), "{sql}: {error}");
     }
-    // An engine without a way to nodes, as that of a server.
+    // An engine without access to nodes, like that of a server.
     let alone = engine_with(|_| {});
     let error = rows(&alone.session().unwrap(), "CREATE EXTERNAL TABLE x STORED AS QUIVER LOCATION 'quiver://other/orders'").unwrap_err();
     assert_eq!(error.to_string(), "reading tables of other nodes from a server is not supported");

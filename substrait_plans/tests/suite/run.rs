@@ -1,4 +1,4 @@
-//! Plans as front ends run them: bytes in, rows out, with what every statement has.
+//! Runs plans as front ends do: bytes in, rows out, with everything that applies to every statement.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,7 +9,7 @@ use engine::{Binding, Engine, EngineError, EngineOptions, ErrorKind, Maintenance
 use substrait_plans::{PlanError, PlanFormat, describe, format_plan, from_sql, read, run};
 use tokio::runtime::Builder;
 
-/// On a runtime of its own, with a stack as the binary's threads have.
+/// On a separate runtime, with the stack size of the binary's threads.
 fn wait<F: Future>(future: F) -> F::Output {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future)
 }

@@ -1,11 +1,11 @@
-//! The tables of TPC-H with a few rows, such that nearly every query finds some.
+//! The tables of TPC-H with a few rows, chosen so that nearly every query finds some.
 
 use std::fmt::Write;
 
 const SCHEMA: &str = include_str!("../../../scripts/substrait/tpch_schema.sql");
 
 const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
-/// With their regions.
+/// Nations with their regions.
 const NATIONS: [(&str, usize); 25] = [
     ("ALGERIA", 0),
     ("ARGENTINA", 1),
@@ -33,7 +33,7 @@ const NATIONS: [(&str, usize); 25] = [
     ("UNITED KINGDOM", 3),
     ("UNITED STATES", 1),
 ];
-/// Those that the queries ask for.
+/// The nations that the queries select.
 const HOMES: [usize; 7] = [2, 3, 6, 7, 8, 18, 20];
 const TYPES: [&str; 6] = [
     "ECONOMY ANODIZED STEEL",
@@ -56,7 +56,7 @@ const SUPPLIERS: u64 = 25;
 const CUSTOMERS: u64 = 75;
 const ORDERS: u64 = 320;
 
-/// Statements with semicolons between them.
+/// The statements, separated by semicolons.
 pub fn script() -> String {
     let mut random = Random(7);
     let mut script = SCHEMA.to_string();
@@ -74,7 +74,7 @@ pub fn script() -> String {
     script
 }
 
-/// The query as `bench` asks it.
+/// The query as in `bench`.
 pub fn query(number: usize) -> String {
     let path = format!("{}/../bench/queries/q{number:02}.sql", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap().trim_end().trim_end_matches(';').to_string()
@@ -98,7 +98,7 @@ fn customer(key: u64, random: &mut Random) -> String {
     format!("({key}, 'Customer#{key:09}', 'road {key}', {home}, '{phone}', {}, '{segment}', 'words')", random.money(9_000))
 }
 
-/// The country code is ten more than the nation.
+/// The country code is the nation's number plus ten.
 fn phone(nation: usize, random: &mut Random) -> String {
     format!("{}-{}-555", nation + 10, 100 + random.below(900))
 }
@@ -114,9 +114,9 @@ fn partsupp(part: u64, random: &mut Random) -> Vec<String> {
     suppliers.map(|supplier| format!("({part}, {supplier}, {}, {}, '')", 1 + random.below(9_000), random.money(900))).collect()
 }
 
-/// The order, and its lines.
+/// An order with its lines.
 fn order(key: u64, random: &mut Random) -> (String, Vec<String>) {
-    // As in TPC-H, every third customer orders nothing.
+    // As in TPC-H, every third customer has no orders.
     let customer = random.below(CUSTOMERS / 3) * 3 + 1 + random.below(2);
     let day = random.below(2_400);
     let status = ["F", "O", "P"][usize::try_from(day / 900).unwrap_or(2).min(2)];
@@ -153,7 +153,7 @@ fn lineitem(order: u64, line: u64, day: u64, whole: bool, random: &mut Random) -
     )
 }
 
-/// The same numbers every time.
+/// Reproducible pseudo-random numbers.
 struct Random(u64);
 
 impl Random {

@@ -21,7 +21,7 @@ pub enum ExportError {
     Create { path: PathBuf, source: io::Error },
     #[error("cannot write {name} as {format}: {reason}; nothing was left behind")]
     Write { name: String, format: FileFormat, reason: String },
-    /// The rows could not be produced; the writing was fine.
+    /// The rows could not be produced; writing did not fail.
     #[error("{0}")]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

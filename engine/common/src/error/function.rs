@@ -80,7 +80,7 @@ fn read_reasons(text: &str) -> Option<FunctionError> {
     Some(FunctionError { name: name.to_string(), message, hint: cast_hint(name, text, "").filter(|_| given.is_none()) })
 }
 
-/// What a function that looks at its arguments by itself says.
+/// The message of a function that checks its arguments itself.
 fn own_reason(reasons: &str) -> Option<String> {
     let (_, reason) = reasons.split_once("user-defined coercion failed with: ")?;
     Some(clean(reason.trim()).trim_end_matches('.').to_string())
@@ -122,7 +122,7 @@ fn counts_of(name: &str, candidates: &str) -> Option<Vec<usize>> {
     counts.collect()
 }
 
-/// What to do about arguments of another type.
+/// The hint for arguments of another type.
 fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     let required = |before: &'static str| reasons.split(before).skip(1).filter_map(|rest| rest.split(", but ").next()?.split(' ').next());
     let signatures = candidates.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')'));

@@ -7,7 +7,7 @@ use crate::error::import::{IS_NULL, ImportError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The statement or the data that came with it cannot be used as they are.
+    /// The statement, or the data that came with it, is invalid.
     Invalid,
     /// The operation has no result for a value of a row or of the statement: a division by zero, an overflow, or a text that cannot be
     /// converted.
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Cancelled,
     /// A time limit was reached.
     TimedOut,
-    /// The user may not do it.
+    /// The user lacks the privilege.
     Denied,
     /// The password is wrong, or the user no longer exists.
     Unauthenticated,

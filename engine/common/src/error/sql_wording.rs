@@ -105,7 +105,7 @@ fn operation(message: &str) -> Rewording {
     }
 }
 
-/// The types of both sides of a BETWEEN.
+/// The types of both sides of a BETWEEN, out of the message.
 fn between(message: &str) -> Option<(String, String)> {
     let (left, right) = message.strip_prefix("Failed to coerce types ")?.strip_suffix(" in BETWEEN expression")?.split_once(" and ")?;
     let name = |data_type| in_sql_words(data_type).replace("Boolean", "BOOLEAN");

@@ -1,7 +1,7 @@
 //! The memory that batches hold, each allocation counted once.
 //!
-//! Buffers in a mapped segment hold none: they are the page cache's, keep the mapping and with it the bytes of a segment that is
-//! compacted or dropped meanwhile, and count against no limit, as everywhere.
+//! Buffers in a mapped segment hold no memory: they belong to the page cache and count against no limit. They keep the mapping alive, and
+//! with it the bytes of a segment that is compacted or dropped meanwhile.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Arguments of aggregates that are the same for all rows: the edges of a histogram, the fraction of a quantile.
+//! Aggregate arguments that are the same for all rows: the edges of a histogram, the fraction of a quantile.
 //!
-//! DataFusion hands an aggregate its arguments as columns. A list of 141 edges would be written out for each of 8,192 rows, 9 MB
-//! beside 64 KB of values. So the accumulators take such an argument from the expression, and [`ConstantArguments`] puts
-//! in its place what costs nothing to write out.
+//! DataFusion passes arguments of an aggregate as columns. A list of 141 edges would be repeated for each of 8,192 rows, which is 9 MB
+//! next to 64 KB of values. So the accumulators read such an argument from the expression, and [`ConstantArguments`] replaces it by a
+//! column without data.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,15 +22,15 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
-/// The aggregates whose accumulators take all arguments after the first by [`Argument`].
+/// The aggregates whose accumulators read all arguments after the first with [`Argument`].
 const TAKE_CONSTANTS: [&str; 4] = ["histogram", "quantile_cont", "quantile_disc", "kmeans_step"];
 
-/// An argument of an aggregate as its accumulator takes it.
+/// An argument of an aggregate as its accumulator reads it.
 #[derive(Debug, Clone)]
 pub enum Argument {
-    /// Its value is known when the first rows are there: a subquery has run by then.
+    /// Evaluated when the first rows arrive: a subquery has run by then.
     Constant(Arc<dyn PhysicalExpr>),
-    /// Each row has its own.
+    /// A value for each row.
     Column,
 }
 
@@ -45,7 +45,7 @@ impl Argument {
         }
     }
 
-    /// The value as an array of one row; None for a column.
+    /// The value as an array of one row; `None` for a column.
     pub fn value(&self) -> Result<Option<ArrayRef>> {
         match self {
             Argument::Constant(expression) => {
@@ -62,7 +62,7 @@ fn is_constant(expression: &Arc<dyn PhysicalExpr>) -> bool {
     collect_columns(expression).is_empty() && !is_volatile(expression)
 }
 
-/// In the place of a constant argument. Its column has no values; the accumulator has the expression.
+/// Replaces a constant argument. Its column has no values; the accumulator reads the expression.
 #[derive(Debug, Eq)]
 struct Constant(Arc<dyn PhysicalExpr>);
 
@@ -106,8 +106,7 @@ impl PhysicalExpr for Constant {
     }
 }
 
-/// Puts [`Constant`] in the place of constant arguments. It is the last rule for aggregates: plans of other kinds than those that
-/// run never have it.
+/// Replaces constant arguments by [`Constant`]. It is the last rule for aggregates, so only plans that are about to run contain it.
 #[derive(Debug, Default)]
 pub struct ConstantArguments;
 
@@ -134,7 +133,7 @@ impl PhysicalOptimizerRule for ConstantArguments {
     }
 }
 
-/// None where there is nothing to change.
+/// `None` if there is nothing to change.
 fn with_constants(aggregate: &Arc<AggregateFunctionExpr>) -> Option<Arc<AggregateFunctionExpr>> {
     let args = aggregate.expressions();
     if !TAKE_CONSTANTS.contains(&aggregate.fun().name()) || !args.iter().skip(1).any(replaced) {

@@ -1,4 +1,4 @@
-//! The counts of a histogram while they grow: one of them, or one for each group.
+//! The accumulating counts of a histogram: for one histogram, or for one per group.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::numeric::histogram::{Bins, Counter};
 use common::messages::counted;
 use common::tensors::refused;
 
-/// Batches below this are counted one value after the other.
+/// Smaller batches are counted value by value.
 const LARGE_ROWS: usize = 1024;
 
-/// One histogram, also of a window's frame.
+/// The counts of one histogram, also over a window frame.
 #[derive(Debug)]
 pub struct Counts {
     edges: Edges,
-    /// Without what is in the counter. It wraps: what leaves a frame may have come in by the counter.
+    /// Excludes the counts in `counter`. It may wrap around: a value that leaves a frame may have been counted in `counter`.
     counts: Vec<u64>,
     counter: Option<Counter>,
-    /// Of a batch with NULLs the values, with NaN in their place: it is counted as little.
+    /// A buffer for the values of a batch with NULLs. NaN replaces NULL, because neither is counted.
     without_nulls: Vec<f64>,
 }
 
@@ -104,7 +104,7 @@ impl Accumulator for Counts {
     }
 }
 
-/// A histogram for each group, end to end.
+/// The histograms of all groups, end to end.
 pub struct GroupedCounts {
     edges: Edges,
     counts: Vec<u64>,
@@ -116,7 +116,7 @@ impl GroupedCounts {
         GroupedCounts { edges, counts: Vec::new(), groups: 0 }
     }
 
-    /// Makes room for so many groups. The bins of each, if they are known.
+    /// Makes room for so many groups. Returns the number of bins of each, if it is known.
     fn grow(&mut self, groups: usize) -> Result<Option<usize>> {
         self.groups = self.groups.max(groups);
         let Some(bins) = self.edges.bins()?.map(Bins::len) else { return Ok(None) };
@@ -199,7 +199,7 @@ fn add(counts: &mut [u64], state: &ArrayRef) {
     }
 }
 
-/// So many lists end to end; NULLs where the bins are not known.
+/// The counts as so many lists; NULLs if the bins are unknown.
 fn lists_of(counts: &[u64], bins: Option<usize>, lists: usize) -> Result<ListArray> {
     let item = Arc::new(Field::new_list_field(DataType::Int64, true));
     let Some(bins) = bins else {

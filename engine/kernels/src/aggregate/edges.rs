@@ -1,4 +1,4 @@
-//! The edges of a histogram: constant, or a column that says the same in each row.
+//! The edges of a histogram: a constant, or a column that has the same value in each row.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::constants::Argument;
 use crate::numeric::histogram::{Bins, EdgesError};
 use common::tensors::{Vectors, refused};
 
-/// The function that they are an argument of.
+/// The function that has them as an argument.
 pub const NAME: &str = "histogram";
 
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Edges {
     known: Option<Arc<Bins>>,
 }
 
-/// The tables by which bins are found, at most.
+/// The maximum size of the lookup tables for bins.
 const BINS_BYTES: usize = 512 << 10;
 
 impl Edges {
@@ -27,7 +27,7 @@ impl Edges {
         Edges { argument: Argument::of(expression), known: None }
     }
 
-    /// None as long as no row has said them.
+    /// `None` as long as no row has had edges.
     pub fn bins(&mut self) -> Result<Option<&Bins>> {
         if self.known.is_none()
             && let Some(value) = self.argument.value()?
@@ -37,7 +37,7 @@ impl Edges {
         Ok(self.known.as_deref())
     }
 
-    /// Takes the edges out of the rows of the argument that count, and sees that they are the same.
+    /// Reads the edges from those rows for which `counts` holds, and checks that they are equal.
     pub fn take(&mut self, column: &ArrayRef, counts: impl Fn(usize) -> bool) -> Result<()> {
         match &self.argument {
             Argument::Constant(_) => self.bins().map(|_| ()),
@@ -45,7 +45,7 @@ impl Edges {
         }
     }
 
-    /// Those of a state, which are NULL where no row has said them or everybody knows them.
+    /// Reads the edges of states. They are NULL if no row has had edges, or if the edges are constant.
     pub fn take_state(&mut self, states: &ArrayRef) -> Result<()> {
         match &self.argument {
             Argument::Constant(_) => self.bins().map(|_| ()),
@@ -53,7 +53,7 @@ impl Edges {
         }
     }
 
-    /// What a state says of them.
+    /// The edges to store in a state.
     pub fn in_state(&self) -> Option<&[f64]> {
         match &self.argument {
             Argument::Constant(_) => None,
@@ -91,7 +91,7 @@ impl Edges {
     }
 }
 
-/// Whole numbers from here on are not all different as DOUBLE.
+/// From here on not all integers are distinct as DOUBLE.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn hint_for(error: &EdgesError) -> &'static str {

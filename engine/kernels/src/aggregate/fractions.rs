@@ -1,4 +1,4 @@
-//! Which of some values in order a quantile is.
+//! Computes the positions of quantiles among sorted values.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use common::tensors::refused;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Between two values it interpolates.
+    /// Interpolates between two values.
     Cont,
     /// Always one of the values.
     Disc,
@@ -37,7 +37,7 @@ pub struct Fractions {
     known: Option<Vec<f64>>,
 }
 
-/// The value at `low` and the one at `high`, which are one or neighbours, and how far from the first to the second.
+/// The positions of two values, which are equal or adjacent, and the share of the way from the first to the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantilePosition {
     pub low: usize,
@@ -46,7 +46,7 @@ pub struct QuantilePosition {
 }
 
 impl Fractions {
-    /// Of an argument that does not depend on rows.
+    /// From an argument that does not depend on rows.
     pub fn new(kind: Kind, expression: &Arc<dyn PhysicalExpr>, data_type: &DataType, descending: bool) -> Result<Fractions> {
         let argument = Argument::of(expression);
         if matches!(argument, Argument::Column) {
@@ -57,7 +57,7 @@ impl Fractions {
         Ok(Fractions { kind, argument, is_list, descending, known: None })
     }
 
-    /// Where to look among so many values; none of no values.
+    /// The positions among so many values; none if there are no values.
     pub fn places(&mut self, values: usize) -> Result<Vec<QuantilePosition>> {
         let (kind, descending) = (self.kind, self.descending);
         Ok(self.fractions()?.iter().map(|fraction| place(kind, *fraction, values, descending)).collect())
@@ -104,7 +104,7 @@ fn place(kind: Kind, fraction: f64, values: usize, descending: bool) -> Quantile
     }
 }
 
-/// 0.7 of 30 values are 21 of them, and not 20.999999999999996: what a fraction written in decimals misses by rounding.
+/// 0.7 of 30 values are 21, and not 20.999999999999996: corrects the rounding error of decimal fractions.
 fn steady(product: f64) -> f64 {
     let near = product.round();
     if (product - near).abs() <= 2.0 * f64::EPSILON * near { near } else { product }

@@ -1,4 +1,4 @@
-//! What the aggregates have in common as functions of SQL.
+//! Common parts of the aggregates as SQL functions.
 
 use datafusion::common::Result;
 use datafusion::logical_expr::function::AccumulatorArgs;
@@ -11,7 +11,7 @@ pub fn documented(description: &str, syntax: &str) -> DocumentationBuilder {
     Documentation::builder(section, description, syntax)
 }
 
-/// Of what distinct values would have to be kept for.
+/// For aggregates that would have to keep all distinct values.
 pub fn refuse_distinct(function: &str, args: &AccumulatorArgs<'_>) -> Result<()> {
     match args.is_distinct {
         true => {

@@ -1,4 +1,4 @@
-//! `histogram(x, edges)`: how many values lie between each two neighbours of a list of edges.
+//! `histogram(x, edges)`: how many values lie between neighboring edges.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub fn histogram() -> AggregateUDF {
     AggregateUDF::from(Histogram { signature: Signature::user_defined(Volatility::Immutable), documentation })
 }
 
-/// BIGINT[] with one count less than there are edges, with the bins of `numpy.histogram`. Without rows all counts are 0; NULL if then
-/// the edges are not known either, as they come from a column.
+/// BIGINT[] with one count less than there are edges, with the bins of `numpy.histogram`. Without rows all counts are 0; the result is
+/// NULL if the edges come from a column and are unknown.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Histogram {
     signature: Signature,
@@ -72,7 +72,7 @@ impl AggregateUDFImpl for Histogram {
         Ok(list_of(DataType::Int64))
     }
 
-    /// The counts, and edges that come from a column: whoever merges must know them.
+    /// The counts, and edges that come from a column, because merging requires them.
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let field = |what: &str, element| Arc::new(Field::new(format_state_name(args.name, what), list_of(element), true));
         Ok(vec![field("counts", DataType::Int64), field("edges", DataType::Float64)])

@@ -1,4 +1,4 @@
-//! Aggregates that describe columns: histograms, quantiles, covariances, regression.
+//! Descriptive statistics as aggregates: histograms, quantiles, covariances, regression.
 
 mod constants;
 mod counts;

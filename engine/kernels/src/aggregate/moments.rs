@@ -42,7 +42,7 @@ pub fn matrix(matrix: Matrix) -> AggregateUDF {
     AggregateUDF::from(OfColumns { matrix, signature: Signature::user_defined(Volatility::Immutable), documentation })
 }
 
-/// DOUBLE[][], n×n of n columns; NULL of less than two rows. NaN and infinities make NaN of what their column takes part in.
+/// DOUBLE[][], n×n for n columns; NULL for fewer than two rows. NaN and infinities make NaN of every element that depends on their column.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfColumns {
     matrix: Matrix,

@@ -1,4 +1,4 @@
-//! `quantile_cont` and `quantile_disc`: exact quantiles, as DuckDB has them.
+//! `quantile_cont` and `quantile_disc`: exact quantiles, as in DuckDB.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use common::type_names::declared_name;
 
 pub fn quantile(kind: Kind) -> AggregateUDF {
     let (description, aliases) = match kind {
-        // DataFusion's interpolates with six digits of the fraction.
+        // DataFusion's interpolates with only six digits of the fraction.
         Kind::Cont => ("The exact quantile of numbers; between two of them it interpolates linearly.", vec!["percentile_cont".to_string()]),
         Kind::Disc => (
             "The exact quantile of values of any type that has an order: the least of them that is not less than the fraction of all.",
@@ -38,7 +38,7 @@ pub fn quantile(kind: Kind) -> AggregateUDF {
     AggregateUDF::from(Quantile { kind, aliases, signature: Signature::user_defined(Volatility::Immutable), documentation })
 }
 
-/// NULL of no values. All values are held in memory.
+/// NULL without values. All values are kept in memory.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Quantile {
     kind: Kind,
@@ -47,8 +47,8 @@ struct Quantile {
     documentation: Documentation,
 }
 
-/// Evaluates `$then` with `$t` as the type whose values are ordered as those of `$data_type` are; `$otherwise` for values that are no
-/// numbers in memory.
+/// Evaluates `$then` with `$t` as the type that has the same order as `$data_type`; `$otherwise` for values that are not numbers in
+/// memory.
 macro_rules! with_native {
     ($data_type:expr, $t:ident => $then:expr, $otherwise:expr) => {{
         macro_rules! with {
@@ -144,7 +144,7 @@ impl AggregateUDFImpl for Quantile {
         }
     }
 
-    /// All values. A list with large offsets: there may be more of them than others can count.
+    /// All values, as a list with 64-bit offsets, because there may be more than 32 bits can count.
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let item = Arc::new(Field::new_list_field(args.input_fields[0].data_type().clone(), true));
         Ok(vec![Arc::new(Field::new(format_state_name(args.name, "values"), DataType::LargeList(item), true))])
@@ -168,7 +168,7 @@ impl AggregateUDFImpl for Quantile {
             Err(refused(format!("{} of groups takes no {}", self.name(), declared_name(&data_type)), None)))
     }
 
-    /// The values are put in order here, whatever order they come in. Only the direction counts, and that of the ascending is none.
+    /// Removes the sort: the values are sorted here anyway. Only the direction matters, and ascending is the default.
     fn simplify(&self) -> Option<AggregateFunctionSimplification> {
         Some(Box::new(|mut function: AggregateFunction, _| {
             if function.params.order_by.first().is_some_and(|order| order.asc) {

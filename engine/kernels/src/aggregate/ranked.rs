@@ -1,4 +1,4 @@
-//! The values of a quantile that are no numbers in memory: texts, bytes, booleans.
+//! The values of a quantile that are not numbers in memory: texts, bytes, booleans.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion::logical_expr::Accumulator;
 
 use super::fractions::Fractions;
 
-/// `quantile_disc` alone: nothing is between two of them.
+/// Only for `quantile_disc`: there is no interpolation.
 #[derive(Debug)]
 pub struct Ranked {
     fractions: Fractions,
@@ -51,7 +51,7 @@ impl Ranked {
 
 impl Accumulator for Ranked {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        // A copy: a view of a large batch would keep all of it.
+        // Copies the values, because a view would keep a large batch in memory.
         self.values.push(filter(&values[0], &is_not_null(&values[0])?)?);
         Ok(())
     }

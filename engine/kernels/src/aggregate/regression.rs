@@ -1,4 +1,4 @@
-//! `linear_regression`: a column as a sum of others, each times a number.
+//! `linear_regression`: fits a column as a linear combination of others.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use semantics::cancel::CancellableExpr;
 use semantics::functions::cast_operand;
 
 const NAME: &str = "linear_regression";
-/// So DataFusion calls what several expressions have in common, and is computed once.
+/// DataFusion's name prefix for common subexpressions that are computed once.
 const COMMON_EXPRESSION: &str = "__common_expr";
 
 pub fn linear_regression() -> AggregateUDF {
@@ -38,8 +38,8 @@ pub fn linear_regression() -> AggregateUDF {
     AggregateUDF::from(LinearRegression { signature: Signature::user_defined(Volatility::Immutable), documentation })
 }
 
-/// NULL of no rows. NaN and infinities make all results NaN. Errors: fewer rows than coefficients, and a column that is constant or
-/// a combination of others.
+/// NULL without rows. NaN and infinities make all results NaN. Errors: fewer rows than coefficients, and a column that is constant or a
+/// linear combination of others.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LinearRegression {
     signature: Signature,
@@ -99,10 +99,10 @@ impl AggregateUDFImpl for LinearRegression {
     }
 }
 
-/// How the columns that explain are called in messages.
+/// The names of the independent columns for messages.
 struct Explaining {
     names: Vec<String>,
-    /// Elements without a name are of it.
+    /// The name of the vector for elements without their own name.
     vector: String,
 }
 
@@ -110,7 +110,7 @@ impl Explaining {
     fn of(args: &AccumulatorArgs<'_>) -> Explaining {
         let is_vector = args.expr_fields.last().is_some_and(|field| Vectors::element(field.data_type()).is_some());
         let (Some(vector), true) = (args.exprs.last(), is_vector) else {
-            // The first argument is what they explain.
+            // The first argument is the dependent column.
             let named = |(at, expression)| name_of(expression).unwrap_or_else(|| format!("its argument {}", at + 2));
             let names = args.exprs.iter().skip(1).enumerate().map(named).collect();
             return Explaining { names, vector: String::new() };
@@ -129,13 +129,13 @@ fn element_of(vector: &str, at: usize) -> String {
     format!("element {} of {vector}", at + 1)
 }
 
-/// The name of a column, and of what is cast of one. Those that planners give are nobody's.
+/// The name of a column or of a cast column; `None` for names that planners generate.
 fn name_of(expression: &Arc<dyn PhysicalExpr>) -> Option<String> {
     let column = bare(expression).downcast_ref::<Column>()?;
     (!column.name().starts_with(COMMON_EXPRESSION)).then(|| format!("\"{}\"", column.name()))
 }
 
-/// What is written in a list, `[a, b]`; nothing of another vector.
+/// The elements of a list `[a, b]`; empty for any other vector.
 fn elements(vector: &Arc<dyn PhysicalExpr>) -> &[Arc<dyn PhysicalExpr>] {
     match bare(vector).downcast_ref::<ScalarFunctionExpr>() {
         Some(call) if call.fun().name() == "make_array" => call.args(),
@@ -143,7 +143,7 @@ fn elements(vector: &Arc<dyn PhysicalExpr>) -> &[Arc<dyn PhysicalExpr>] {
     }
 }
 
-/// What an expression is of that only casts it, or only asks whether the query goes on.
+/// Removes casts and cancellation checks around an expression.
 fn bare(expression: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
     let watched = || expression.is::<CancellableExpr>().then(|| expression.children().into_iter().next()).flatten();
     match cast_operand(expression).or_else(watched) {

@@ -1,4 +1,4 @@
-//! Rows of numbers gathered into what sums them up: one pass, in parts that merge.
+//! Accumulators that summarize rows of numbers in one pass, with partial states that can be merged.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use common::error::EngineError;
 use common::messages::counted;
 use common::tensors::{Vectors, refused};
 
-/// What is known of rows of `width` numbers each.
+/// A summary of rows with `width` numbers each.
 pub trait Summary: Send + Sync + Sized + 'static {
-    /// Whether the first argument comes last in a row, after those that explain it.
+    /// Whether the first argument is the dependent one; it is moved to the end of a row.
     const IS_EXPLAINED: bool;
     fn new(width: usize) -> Self;
     fn add_rows(&mut self, rows: &[f64]);
@@ -66,10 +66,10 @@ macro_rules! summary {
 }
 
 summary!(Moments, 0);
-// Its width is that of the columns that explain.
+// Its width counts only the independent columns.
 summary!(Regression, 1);
 
-/// The state of an accumulator: how many numbers a row has, how many rows there were, and what is known of them.
+/// The state of an accumulator: how many numbers a row has, how many rows there were, and the summary of them.
 pub fn state_types() -> [(&'static str, DataType); 3] {
     let numbers = DataType::List(Arc::new(Field::new_list_field(DataType::Float64, true)));
     [("width", DataType::Int64), ("rows", DataType::Int64), ("numbers", numbers)]
@@ -78,9 +78,9 @@ pub fn state_types() -> [(&'static str, DataType); 3] {
 pub struct Summing<S: Summary, F> {
     function: &'static str,
     known: Option<(usize, S)>,
-    /// Of rows that do not lie end to end already.
+    /// A buffer for rows that are not contiguous.
     buffer: Vec<f64>,
-    /// What to answer; there may have been no rows.
+    /// Computes the result; there may have been no rows.
     result: F,
 }
 
@@ -101,7 +101,7 @@ impl<S: Summary, F> Summing<S, F> {
         }
     }
 
-    /// A column for each number. Rows with a NULL are left out.
+    /// Adds one column per number. Rows with a NULL are skipped.
     fn add_columns(&mut self, values: &[ArrayRef]) -> Result<()> {
         let nulls = values.iter().fold(None, |nulls, column| NullBuffer::union(nulls.as_ref(), column.nulls()));
         let mut columns = match nulls.filter(|nulls| nulls.null_count() > 0) {
@@ -122,7 +122,7 @@ impl<S: Summary, F> Summing<S, F> {
         Ok(())
     }
 
-    /// A column of vectors, behind the column that they explain.
+    /// Adds a column of vectors, after the dependent column.
     fn add_vectors(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [explained @ .., vectors] = values else { return Ok(()) };
         let explained = explained.first().map(|column| column.as_primitive::<Float64Type>());
@@ -224,7 +224,7 @@ where
     }
 }
 
-/// Processors make NaNs with a sign; there is one NaN here.
+/// Processors make NaNs with a sign; results have the one NaN without it.
 pub fn double(number: f64) -> ScalarValue {
     ScalarValue::from(if number.is_nan() { f64::NAN } else { number })
 }

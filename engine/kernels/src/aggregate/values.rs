@@ -1,4 +1,4 @@
-//! The values of a quantile while they are gathered: all of them, or those of each group.
+//! Collects the values of a quantile: all of them, or those of each group.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,16 +15,16 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::fractions::{Fractions, QuantilePosition};
 
-/// With so few places, finding each is less work than sorting.
+/// For so few positions, selecting each is faster than sorting.
 const SELECTED_MAX: usize = 4;
 
-/// Also of a window's frame.
+/// All values, also of a window frame.
 pub struct Values<T: ArrowPrimitiveType> {
     query: Query,
     values: Vec<T::Native>,
 }
 
-/// What is asked of the values.
+/// The requested quantiles of the values.
 #[derive(Debug, Clone)]
 struct Query {
     fractions: Fractions,
@@ -90,7 +90,7 @@ impl<T: Ordered> Accumulator for Values<T> {
 pub struct GroupedValues<T: ArrowPrimitiveType> {
     query: Query,
     groups: Vec<Vec<T::Native>>,
-    /// What the groups have set aside.
+    /// The total capacity of the groups' vectors.
     capacity: usize,
 }
 
@@ -165,13 +165,13 @@ impl<T: Ordered> GroupsAccumulator for GroupedValues<T> {
 }
 
 impl Query {
-    /// The state: a list for each group.
+    /// The state: one list per group.
     fn lists<T: ArrowPrimitiveType>(&self, mut groups: Vec<Vec<T::Native>>) -> Result<LargeListArray> {
         if self.is_distinct {
             groups.iter_mut().for_each(|values| make_distinct::<T>(values));
         }
         let offsets = OffsetBuffer::<i64>::from_lengths(groups.iter().map(Vec::len));
-        // One group's values stay where they are.
+        // The values of a single group are not copied.
         let values = match groups.len() {
             1 => groups.swap_remove(0),
             _ => groups.concat(),
@@ -212,13 +212,13 @@ impl Query {
         Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), found, nulls)?))
     }
 
-    /// Of the type that the values have for SQL.
+    /// Converts to the SQL type of the values.
     fn typed<T: ArrowPrimitiveType>(&self, values: PrimitiveArray<T>) -> Result<ArrayRef> {
         Ok(make_array(values.into_data().into_builder().data_type(self.data_type.clone()).build()?))
     }
 }
 
-/// The values as what they are in memory: a date is a number.
+/// The values as stored in memory: a date is a number.
 fn natives<T: ArrowPrimitiveType>(values: &ArrayRef) -> Result<PrimitiveArray<T>> {
     Ok(PrimitiveArray::<T>::from(values.to_data().into_builder().data_type(T::DATA_TYPE).build()?))
 }
@@ -235,7 +235,7 @@ fn make_distinct<T: ArrowPrimitiveType>(values: &mut Vec<T::Native>) {
     values.dedup_by(|one, other| one.compare(*other) == Ordering::Equal);
 }
 
-/// The values at these places of the order, of values in no order.
+/// Selects the values at these positions of the order from unsorted values.
 fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], found: &mut Vec<T::Native>) {
     let order = |one: &T::Native, other: &T::Native| one.compare(*other);
     let is_sorted = places.len() > SELECTED_MAX;
@@ -254,9 +254,9 @@ fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], found
     }
 }
 
-/// A type whose values can be put in order.
+/// A type whose values can be sorted.
 pub trait Ordered: ArrowPrimitiveType {
-    /// Only `quantile_cont` asks for what is between two values, and it takes no other types than these two.
+    /// Only `quantile_cont` interpolates, and only for the two types that override this.
     fn between(low: Self::Native, _high: Self::Native, _share: f64) -> Self::Native {
         low
     }
@@ -268,7 +268,7 @@ impl Ordered for Float64Type {
             return low;
         }
         let value = low * (1.0 - share) + high * share;
-        // Processors make a NaN with a sign of infinities; there is one NaN here.
+        // Processors compute a NaN with a sign from infinities; results have the one NaN without it.
         if value.is_nan() { f64::NAN } else { value }
     }
 }

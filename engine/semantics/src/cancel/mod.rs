@@ -4,9 +4,9 @@
 //! ends only where it yields. Without further measures two kinds of work would go on for seconds:
 //!
 //! - an operator has batch after batch ready, as a scan, a sort or a join does: such batches come with pauses (`paced`), and joins with a
-//! filter get small pieces;
+//!   filter get small pieces;
 //! - one batch has an expensive expression, such as a regular expression on long texts: it is evaluated in slices (`adaptive_slice`) and
-//! stops between two of them (`expression`).
+//!   stops between two of them (`expression`).
 //!
 //! A third kind is a window that computes all rows in one step; its functions check for cancellation themselves (`windows`). `plan` and
 //! `operators` add all that to the finished plan. If expressions make far larger values than they read, their operator gets few rows at

@@ -4,7 +4,7 @@
 //! takes seconds without a check for cancellation. So the functions themselves check, once per row; a check reads one number.
 //!
 //! - Aggregates: [`CancellableWindows`] replaces each by a [`CancellableAggregate`] while the query is planned, because a finished window
-//! expression does not reveal its FILTER and so cannot be rebuilt. The finished plan tells it what to watch.
+//!   expression does not reveal its FILTER and so cannot be rebuilt. The finished plan tells it what to watch.
 //! - Functions such as `first_value` are wrapped in the finished plan.
 
 use std::any::Any;

@@ -1,4 +1,4 @@
-//! `l || 1.5` and `1.5 || l`: DataFusion's planner calls its own functions, here they are those by which a session calls them.
+//! `l || 1.5` and `1.5 || l`: DataFusion's planner calls its own functions; this one calls those that the session has registered.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently. One NaN, where
-//! processors know many. And casts that Arrow does wrongly.
+//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently. One NaN, where processors have
+//! many. And replacements for casts that Arrow does wrongly.
 
 pub mod arithmetic;
 pub mod bounded;
@@ -55,11 +55,11 @@ use sum::checked_sum;
 use version::version;
 use whole_results::whole_results;
 
-/// Those of DataFusion with the same name are replaced.
+/// Replaces DataFusion's functions of the same names.
 pub fn register(context: &SessionContext) {
     let state = context.state();
     let config = state.config_options();
-    // Of the session's time zone, as now() is: functions that are registered are not told of it.
+    // now() and others take the session's time zone here: later changes of the settings do not reach registered functions.
     let configured = bounded_functions().map(|function| function.inner().with_updated_config(config).unwrap_or(function));
     configured.for_each(|function| context.register_udf(function));
     context.register_udf(version());
@@ -70,8 +70,7 @@ pub fn register(context: &SessionContext) {
     scalar::all(config).into_iter().for_each(|function| context.register_udf(function));
 }
 
-/// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does
-/// not fit is NULL.
+/// A call that replaces a cast, as that cast: the target field, and whether a value that does not fit becomes NULL.
 pub fn function_as_cast(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
     casts::cast_of(function).or_else(|| Some((nearest_floats::nearest_of(function)?, false)))
 }

@@ -1,10 +1,10 @@
-//! Types with others inside.
+//! Helpers for nested types.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Fields};
 
-/// The fields of what is in a list, struct or map.
+/// The fields inside of a list, struct or map.
 pub fn fields_of(data_type: &DataType) -> &[FieldRef] {
     use DataType::*;
     match data_type {

@@ -1,10 +1,10 @@
 //! A long chain of operators, `a + b - c || …`, as one function.
 //!
-//! DataFusion asks for the types of both sides of each operator, finds them from all that is below, and makes the name of each operator
-//! there anew (`Expr::to_field`): a chain of n operators takes the cube of n in each of its rules. This function has all operands beside
-//! each other, so that a type takes one walk.
+//! DataFusion asks for the types of both sides of each operator, derives them from everything below, and builds the name of each operator
+//! there again (`Expr::to_field`). So a chain of n operators takes n³ time in each rule. This function has all operands side by side, and
+//! its type takes one walk.
 //!
-//! What an operator does with operands of two types is what the analyzer makes of it: it is asked once for each pair of types.
+//! The analyzer decides what an operator does with operands of two types: it runs once for each pair of types.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 pub type AnalyzerRules = Vec<Arc<dyn AnalyzerRule + Send + Sync>>;
 
-/// The function of one operator more than it has operands before it.
+/// The function for a chain of operators; it has one operand more than operators.
 pub fn operator_chain(operators: Vec<Operator>, steps: Arc<Steps>) -> ScalarUDF {
     let signature = Signature::any(operators.len() + 1, Volatility::Immutable);
     ScalarUDF::from(OperatorChain { operators, steps, signature })
@@ -39,20 +39,20 @@ pub fn is_operator_chain(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<OperatorChain>().is_some()
 }
 
-/// The operators of a chain inside each other, for plans that have no such function. None: it is another function.
+/// The chain as nested operators, for plans without this function. `None` if the call is another function.
 pub fn chain_as_operators(call: &ScalarFunction, schema: &DFSchema) -> Option<Result<Expr>> {
     let chain = call.func.inner().downcast_ref::<OperatorChain>()?;
     Some(chain.as_operators(&call.args, schema))
 }
 
-/// Of a statement: what each operator does with operands of two types.
+/// For one statement: what each operator does with operands of two types.
 pub struct Steps {
     rules: AnalyzerRules,
     config: ConfigOptions,
     by_types: Mutex<HashMap<(DataType, Operator, DataType), Arc<Step>>>,
 }
 
-/// An operator with the columns `left` and `right`, as it is computed.
+/// An operator over the columns `left` and `right`, in the form that is evaluated.
 struct Step {
     expr: Expr,
     columns: DFSchemaRef,
@@ -92,7 +92,7 @@ impl Steps {
 }
 
 impl Step {
-    /// All that is before it stands in it once: copies of it would be as many as there are operators, and of any length.
+    /// `left` occurs once in the result: copies of it would double with each operator.
     fn of(&self, left: Expr, right: &Expr) -> Result<Expr> {
         let mut left = Some(left);
         let operand = |expr: Expr| match &expr {
@@ -168,7 +168,7 @@ impl ScalarUDFImpl for OperatorChain {
         Ok(self.name_of(args))
     }
 
-    /// Columns keep the names they had.
+    /// Columns keep their names.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(self.name_of(args.iter().map(Expr::schema_name)))
     }

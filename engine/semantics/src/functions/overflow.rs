@@ -1,4 +1,4 @@
-//! What people are told when a number does not fit its type.
+//! Errors for numbers that do not fit their type.
 
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;

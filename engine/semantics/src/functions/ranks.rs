@@ -1,5 +1,5 @@
-//! `row_number()` and its like as BIGINT, as everywhere else: of DataFusion's, which have no sign, `row_number() OVER (…) - row_number() OVER
-//! (…)` fails below zero, and `row_number() OVER () - 1` is a decimal.
+//! `row_number()` and the like return BIGINT. DataFusion's return unsigned integers, so that
+//! `row_number() OVER (…) - row_number() OVER (…)` fails below zero, and `row_number() OVER () - 1` is a decimal.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `regr_r2` of a dependent variable that is the same in all rows is 1, as in PostgreSQL: the line goes through every point.
+//! `regr_r2` is 1 if the dependent variable is the same in all rows, as in PostgreSQL: the line goes through every point.
 
 use std::sync::Arc;
 

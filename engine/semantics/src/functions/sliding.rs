@@ -1,5 +1,5 @@
-//! Aggregates over frames of windows that leave rows behind. Most can take back a row; those that cannot are computed anew of the rows
-//! of each frame, which are held for that.
+//! Aggregates over sliding window frames. Most can retract a row; the others are recomputed from the rows of each frame, which are kept
+//! for that.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 pub fn sliding_accumulator(function: &Arc<AggregateUDF>, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
     let call = Call::of(function, &args);
     let accumulator = function.create_sliding_accumulator(args)?;
-    // It is left with 0 where it has taken back all values.
+    // After it has retracted all values, `bit_xor` is 0 and not NULL.
     let forgets = function.name() != "bit_xor";
     match accumulator.supports_retract_batch() && forgets {
         true => Ok(accumulator),
@@ -22,7 +22,7 @@ pub fn sliding_accumulator(function: &Arc<AggregateUDF>, args: AccumulatorArgs<'
     }
 }
 
-/// A call of an aggregate, by which accumulators are made.
+/// A call of an aggregate, from which accumulators are made.
 #[derive(Debug)]
 struct Call {
     function: Arc<AggregateUDF>,
@@ -71,7 +71,7 @@ impl Call {
 #[derive(Debug)]
 struct RecomputedAccumulator {
     call: Call,
-    /// The arguments of the frame's rows; nothing before there were rows.
+    /// The arguments of the frame's rows; empty before the first rows.
     frame: Vec<ArrayRef>,
 }
 
@@ -89,7 +89,7 @@ impl Accumulator for RecomputedAccumulator {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.frame = match self.frame.is_empty() {
             true => values.to_vec(),
-            // A copy of the frame, which computing it costs more than.
+            // Copies the frame, which costs less than computing it.
             false => {
                 let grown = self.frame.iter().zip(values).map(|(held, new)| concat(&[held.as_ref(), new.as_ref()]));
                 grown.collect::<std::result::Result<_, _>>()?
@@ -98,7 +98,7 @@ impl Accumulator for RecomputedAccumulator {
         Ok(())
     }
 
-    /// Rows leave in the order in which they came.
+    /// Rows leave the frame in the order in which they came.
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let gone = values.first().map_or(0, |column| column.len());
         for column in &mut self.frame {

@@ -23,13 +23,14 @@ pub fn checked_sum() -> AggregateUDF {
     AggregateUDF::from(CheckedSum { inner: AggregateUDF::from(Sum::new()) })
 }
 
-/// All but the adding is DataFusion's.
+/// DataFusion's `sum` with other accumulators.
 #[derive(Debug)]
 struct CheckedSum {
     inner: AggregateUDF,
 }
 
-/// There is but one. DataFusion's would compare all types that it takes, and the planner compares each aggregate of a query with all others.
+/// There is only one. DataFusion's comparison would compare all supported types, and the planner compares each aggregate of a query with
+/// all others.
 impl PartialEq for CheckedSum {
     fn eq(&self, _: &CheckedSum) -> bool {
         true
@@ -62,7 +63,7 @@ macro_rules! with_checked_type {
             DataType::Duration(TimeUnit::Nanosecond) => with!(DurationNanosecondType),
             DataType::Decimal32(..) => with!(Decimal32Type),
             DataType::Decimal64(..) => with!(Decimal64Type),
-            // A sum has ten digits more than its values where there is room: 10^10 rows cannot fill them.
+            // The type of a decimal sum has ten digits more than its values if there is room for them: 10^10 rows cannot overflow that.
             DataType::Decimal128(DECIMAL128_MAX_PRECISION, _) => with!(Decimal128Type),
             DataType::Decimal256(DECIMAL256_MAX_PRECISION, _) => with!(Decimal256Type),
             _ => $otherwise,

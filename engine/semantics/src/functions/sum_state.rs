@@ -1,4 +1,4 @@
-//! Sums that know when they have overflowed.
+//! Sums that detect overflow.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use super::overflow::out_of_range;
 use super::{accumulates_as, accumulates_groups_as};
 
-/// The sum of some values; None when it left the range of its type.
+/// The sum of some values; `None` if it left the range of its type.
 fn add_all<T: ArrowPrimitiveType>(mut sum: T::Native, values: &PrimitiveArray<T>) -> Option<T::Native> {
     let mut add = |slice: &[T::Native]| {
         slice.iter().try_for_each(|value| {
@@ -33,7 +33,7 @@ fn add_all<T: ArrowPrimitiveType>(mut sum: T::Native, values: &PrimitiveArray<T>
     Some(sum)
 }
 
-/// Decimals have room in their bytes for more digits than they may have.
+/// The bytes of a decimal can hold more digits than its precision allows.
 fn fits<T: ArrowPrimitiveType>(value: &T::Native, data_type: &DataType) -> bool {
     let scalar = match ScalarValue::new_primitive::<T>(Some(*value), data_type) {
         Ok(scalar) => scalar,
@@ -54,12 +54,12 @@ fn overflow(data_type: &DataType) -> datafusion::common::DataFusionError {
     out_of_range("a sum", data_type)
 }
 
-/// One sum, also of a window's frame.
+/// One sum, also over a window frame.
 pub struct CheckedSumState<T: ArrowPrimitiveType> {
     sum: T::Native,
     count: u64,
     data_type: DataType,
-    /// A frame's state is its sum and its count.
+    /// The state over a frame is its sum and its count.
     is_sliding: bool,
 }
 
@@ -121,7 +121,7 @@ impl<T: ArrowPrimitiveType> Accumulator for CheckedSumState<T> {
     }
 }
 
-/// The sum of distinct values: collects them as DataFusion does, and adds them up with a check.
+/// The sum of distinct values: collects them as DataFusion does, and adds them with an overflow check.
 pub struct CheckedDistinctSum<T: ArrowPrimitiveType> {
     /// Its state is the list of the values.
     values: Box<dyn Accumulator>,
@@ -159,9 +159,8 @@ impl<T: ArrowPrimitiveType> Accumulator for CheckedDistinctSum<T> {
     }
 }
 
-/// Sums of many groups: DataFusion's own, whose addition raises a flag when it wraps. Partial sums
-/// are checked on their own, so that an error can come although positive and negative numbers
-/// together would fit; a wrong sum cannot.
+/// Sums of many groups: DataFusion's own, whose addition sets a flag when it wraps. Partial sums are checked separately. So there may be
+/// an error although all positive and negative numbers together would fit, but never a wrong sum.
 pub struct CheckedGroups {
     pub sums: Box<dyn GroupsAccumulator>,
     pub overflowed: Arc<AtomicBool>,

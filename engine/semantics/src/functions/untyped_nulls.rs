@@ -1,4 +1,4 @@
-//! A NULL of no type where DataFusion looks for one: `ts + NULL`, `(NULL)[1:2]`.
+//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `(NULL)[1:2]`.
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
@@ -7,7 +7,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-/// It stands before the planners that it leaves the rest to.
+/// Runs before the other planners, which do the rest.
 #[derive(Debug)]
 pub struct UntypedNulls;
 
@@ -15,6 +15,8 @@ impl ExprPlanner for UntypedNulls {
     fn plan_binary_op(&self, mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if expr.op == BinaryOperator::Plus {
             become_interval(&mut expr.left, &expr.right, schema);
+        }
+        if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
             become_interval(&mut expr.right, &expr.left, schema);
         }
         Ok(PlannerResult::Original(expr))
@@ -28,9 +30,9 @@ impl ExprPlanner for UntypedNulls {
     }
 }
 
-/// DataFusion gives it the type of the other side, and adds no time to a time.
+/// DataFusion would give the NULL the type of the other side, and it cannot add a time to a time.
 fn become_interval(null: &mut Expr, other: &Expr, schema: &DFSchema) {
-    // The types of long sums are not looked for.
+    // Checked first, because the types of long sums are slow to find.
     let is_null = matches!(null, Expr::Literal(ScalarValue::Null, _));
     let is_time = |data_type: DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..));
     if is_null && other.get_type(schema).is_ok_and(is_time) {
@@ -38,7 +40,7 @@ fn become_interval(null: &mut Expr, other: &Expr, schema: &DFSchema) {
     }
 }
 
-/// A parameter has the type of its value.
+/// A parameter is not untyped: it has the type of its value.
 fn is_untyped(expr: &Expr, schema: &DFSchema) -> bool {
     let has_parameter = expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_)))).unwrap_or(true);
     !has_parameter && expr.get_type(schema).is_ok_and(|data_type| data_type.is_null())

@@ -1,4 +1,4 @@
-//! `version()` names Quiver, and not what it is built on.
+//! `version()` names Quiver, and not DataFusion.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};

@@ -1,9 +1,9 @@
-//! Aggregates whose result is all that they were given, in one value. When it is made it lies beside what they hold, so that is
-//! counted from the start: DataFusion counts what an aggregate holds, and not what it makes of that in the end.
+//! Aggregates that return all their input in one value. When that value is made, it exists next to what the aggregate holds. So both are
+//! counted from the start: DataFusion counts only what an aggregate holds.
 //!
-//! Values of lists and structs that they hold are slices of the batches that came, and DataFusion counts all of the batch for each: 57 GB
-//! for `array_agg(l ORDER BY a)` of 100,000 short lists, and the same for `count(DISTINCT l)` and `any_value(l)` of as many groups. They hold
-//! no more than they were given.
+//! The lists and structs that they hold are slices of the input batches, and DataFusion counts the whole batch for each: 57 GB for
+//! `array_agg(l ORDER BY a)` of 100,000 short lists, and the same for `count(DISTINCT l)` and `any_value(l)` of as many groups. They hold
+//! no more than their input.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Grou
 use super::bounded::values_bytes;
 use super::{accumulates_as, accumulates_groups_as, described_by_inner};
 
-/// What it holds, the value that is made of it, and the column of that value.
+/// The values it holds, the result made of them, and the column of that result.
 const COPIES: usize = 3;
-/// Of a value that is held by itself, beside its own bytes: an array with its buffers, where it is a list.
+/// The overhead of a value that is held separately: a list is an array with its own buffers.
 const VALUE_BYTES: usize = 512;
 
 pub fn whole_results() -> [AggregateUDF; 2] {
     [string_agg_udaf(), array_agg_udaf()].map(|inner| AggregateUDF::from(WholeResult { inner, copies: COPIES }))
 }
 
-/// What takes the place of an aggregate that holds its values and gives a number, or one of them.
+/// The wrapper for an aggregate that holds its values and returns a number or one of them.
 pub fn holding_values(inner: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {
     let is_such = inner.inner().downcast_ref::<WholeResult>().is_some();
     (!is_such).then(|| Arc::new(AggregateUDF::from(WholeResult { inner: Arc::clone(inner), copies: 1 })))
 }
 
-/// All but the counting is the aggregate's own.
+/// The aggregate with other memory accounting.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct WholeResult {
     inner: Arc<AggregateUDF>,
@@ -53,7 +53,7 @@ impl AggregateUDFImpl for WholeResult {
         self.inner.groups_accumulator_supported(args)
     }
 
-    /// `string_agg` sorts what it holds, as `array_agg` does: an input in its order is of no more use, and two calls may have two orders.
+    /// `string_agg` sorts what it holds, as `array_agg` does. So it has no use for sorted input, and two calls may have two orders.
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         match self.copies {
             COPIES => AggregateOrderSensitivity::SoftRequirement,
@@ -63,8 +63,8 @@ impl AggregateUDFImpl for WholeResult {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct && args.is_reversed && self.copies == COPIES {
-            // DataFusion's sorts distinct values at the end, and does not turn around what was to be turned around: of two such
-            // calls, one with DESC, both had the order of the first.
+            // DataFusion's sorts distinct values at the end, and ignores that the order should be reversed: of two such calls, one with
+            // DESC, both had the order of the first.
             let order_bys: Vec<_> = args.order_bys.iter().map(|key| key.reverse()).collect();
             let args = AccumulatorArgs { order_bys: &order_bys, is_reversed: false, ..args };
             return Ok(self.counted(self.inner.accumulator(args)?));
@@ -107,7 +107,7 @@ impl AggregateUDFImpl for WholeResult {
 struct Counted {
     inner: Box<dyn Accumulator>,
     copies: usize,
-    /// With what each value takes by itself.
+    /// The bytes of the input, with the overhead of each value.
     given_bytes: usize,
 }
 
@@ -117,7 +117,7 @@ impl Counted {
         self.given_bytes = bytes.fold(self.given_bytes, usize::saturating_add);
     }
 
-    /// Of all partitions so far: the lists of values that they hold.
+    /// Counts the lists of values in the states of all partitions so far.
     fn give_states(&mut self, states: &[ArrayRef]) {
         for state in states {
             match state.as_list_opt::<i32>() {

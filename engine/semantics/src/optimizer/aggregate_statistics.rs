@@ -1,8 +1,9 @@
-//! Aggregates that statistics know, `SELECT count(*) FROM t`.
+//! Aggregates that are answered from statistics, `SELECT count(*) FROM t`.
 //!
-//! DataFusion looks below an aggregate for the part of it that reads rows. One with FILTER it cannot answer, and it looks on: the next one
-//! below is another aggregate, and its answer came for both, as in `SELECT count(*) FILTER (WHERE c > 1) FROM (SELECT count(*) AS c FROM t)`
-//! (take_optimizable of datafusion-physical-optimizer). So a plan with such an aggregate is left as it is.
+//! DataFusion searches below an aggregate for the part of it that reads rows. It cannot answer one with FILTER, but it searches on: the
+//! next one below is another aggregate, and its answer was used for both, as in
+//! `SELECT count(*) FILTER (WHERE c > 1) FROM (SELECT count(*) AS c FROM t)` (take_optimizable of datafusion-physical-optimizer). So a
+//! plan with such an aggregate stays as it is.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use datafusion::physical_optimizer::aggregate_statistics::AggregateStatistics;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 
-/// Ours, if the rule is DataFusion's for them.
+/// Our rule, if this is DataFusion's for statistics.
 pub fn in_place_of_statistics(rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
     let theirs = AggregateStatistics::new();
     if rule.name() == theirs.name() { Arc::new(KnownAggregates(theirs)) } else { rule }
@@ -37,7 +38,7 @@ impl PhysicalOptimizerRule for KnownAggregates {
     }
 }
 
-/// The part that reads rows has the filters, where there are no groups.
+/// Without groups, the filters are in the part that reads rows.
 fn has_filter(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
         aggregate.mode().input_mode() == AggregateInputMode::Raw

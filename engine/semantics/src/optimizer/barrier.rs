@@ -1,4 +1,4 @@
-//! What stands between an operator and its input, so that less is known of the input than it says.
+//! An operator that hides some properties of its input from the operators above.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,18 +12,17 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, StatisticsArgs,
 };
 
-/// Refuses the filters of those above it and is otherwise its input.
+/// Rejects filters from operators above, and otherwise behaves as its input.
 #[derive(Debug)]
 pub struct Barrier {
     input: Arc<dyn ExecutionPlan>,
-    /// Of the rows alone: neither an order of them, nor which columns are equal or constant, nor which rows are where. None: all that the
-    /// input says.
+    /// Properties without an order, equal or constant columns, or a partitioning. `None`: the properties of the input.
     unrelated: Option<Arc<PlanProperties>>,
 }
 
 impl Barrier {
-    /// It has the properties of what is below it, so that whoever is above keeps its own, and with them the filters it has made. No plan
-    /// that runs has one.
+    /// It has the properties of its input, so the operators above keep theirs, and with them the dynamic filters they have made. No plan
+    /// that runs contains one.
     pub fn to_filters(input: Arc<dyn ExecutionPlan>) -> Barrier {
         Barrier { input, unrelated: None }
     }
@@ -44,7 +43,7 @@ impl Barrier {
     }
 }
 
-/// That it hands no filter on is what every operator does that does not say otherwise.
+/// An operator passes no filters down by default.
 impl ExecutionPlan for Barrier {
     fn name(&self) -> &str {
         "Barrier"
@@ -94,7 +93,7 @@ impl ExecutionPlan for Barrier {
         vec![ChildStats::At(partition)]
     }
 
-    /// Operators above may be made anew, with what is known of their input.
+    /// Operators above may be rebuilt with the statistics of their input.
     fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
         match inputs {
             [input] => Ok(Arc::clone(input)),

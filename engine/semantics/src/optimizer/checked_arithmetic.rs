@@ -1,5 +1,5 @@
-//! Puts checked functions in the place of integer operators and of casts to lists of fixed size and from decimals to floats,
-//! everywhere in a plan, and has floats have one NaN.
+//! Replaces integer operators, casts to lists of fixed size, and casts from decimals to floats by checked functions everywhere in a plan,
+//! and makes floats have one NaN.
 //!
 //! It runs after the types are known and before anything is folded, so that constants, filters of
 //! scans and arguments of aggregates are all covered. DataFusion's `fail_on_overflow` would have to
@@ -30,7 +30,7 @@ use crate::functions::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use crate::functions::scalar::{take_computed_digits, take_own_field};
 use crate::functions::whole_results::holding_values;
 
-/// What they take from other partitions is a slice of all that came with it.
+/// A value from another partition is a slice of the whole batch that came with it.
 const HOLD_ONE: [&str; 3] = ["any_value", "first_value", "last_value"];
 
 #[derive(Debug)]
@@ -107,7 +107,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
         Expr::WindowFunction(_) => one_result(expr, schema),
         Expr::Cast(_) | Expr::TryCast(_) if let Some(made) = own_cast(&expr, schema, zone)? => Ok(Transformed::yes(made)),
         Expr::ScalarFunction(mut outer) if is_one_nan(&outer.func) && outer.args.len() == 1 => {
-            // Of a plan that was here before.
+            // The plan may have been rewritten before.
             let args = outer.args.into_iter().map(bare).collect();
             outer.args = args;
             Ok(Transformed::no(Expr::ScalarFunction(outer)))
@@ -121,7 +121,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
     }
 }
 
-/// With the aggregate that has one NaN for its results, if they are floats.
+/// Replaces an aggregate whose results are floats by one that returns the one NaN.
 fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let function = match &expr {
         Expr::AggregateFunction(aggregate) => Some(&aggregate.func),
@@ -143,8 +143,8 @@ fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(expr))
 }
 
-/// Functions, and casts of what is no number. Casts of other constants than NaN stay as they are: `1e0` is `CAST('1e0' AS
-/// DOUBLE)` here, and some functions look for a constant in their arguments.
+/// Functions, and casts of anything but numbers. Casts of constants other than NaN stay: `1e0` is `CAST('1e0' AS DOUBLE)` here, and some
+/// functions require constant arguments.
 fn calculates(expr: &Expr, schema: &DFSchema) -> bool {
     let source = match expr {
         Expr::ScalarFunction(call) => return !is_nearest_floats(&call.func),
@@ -162,7 +162,7 @@ fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), args))
 }
 
-/// A NaN on the way does not matter, only the one that comes out.
+/// Only the final result needs the one NaN, so inner calls are removed.
 fn bare(expr: Expr) -> Expr {
     match expr {
         Expr::ScalarFunction(mut call) if is_one_nan(&call.func) && call.args.len() == 1 => call.args.remove(0),
@@ -186,7 +186,7 @@ fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// What has no type here (an outer query's column that is not in this schema has one) keeps its operator.
+/// An expression without a type in this schema keeps its operator; a column of an outer query carries its type.
 fn is_integer(expr: &Expr, schema: &DFSchema) -> bool {
     // Without this, the type of each term of a long sum would be found from all terms before it.
     if let Expr::ScalarFunction(call) = expr
@@ -208,7 +208,7 @@ mod tests {
 
     static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-    /// Counts how often its type is asked for.
+    /// Counts how often its type is requested.
     #[derive(Debug, PartialEq, Eq, Hash)]
     struct Operand(Signature);
 

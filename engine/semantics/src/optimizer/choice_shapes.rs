@@ -1,7 +1,7 @@
 //! CASE and coalesce() of tensors of one shape are tensors of that shape.
 //!
-//! DataFusion gives them the type of what they choose among, and nothing of what its fields say. Of several shapes they stay lists of
-//! fixed size, as a UNION does.
+//! DataFusion gives them the type of their branches without the metadata of the fields. If the shapes differ, the result is a list of
+//! fixed size, as in a UNION.
 
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Case, Cast, Expr, ExprSchemable, LogicalPlan, Union};
 
 use super::recursive_shapes::reconciled;
+use crate::functions::map_under_names;
 use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
 
-/// The plan whose columns say the shapes of what CASE and coalesce() choose. Of a plan whose types are not made one yet too, so that who
-/// asks for the columns of a view knows them.
+/// The plan with shapes on its columns of CASE and coalesce(). It also accepts plans before type coercion, so that the columns of a view
+/// have their shapes.
 pub fn with_choice_shapes(plan: LogicalPlan) -> Result<LogicalPlan> {
     in_plans(plan, false)
 }
 
-/// The same of a plan in which a table has other columns than before.
+/// The same for a plan in which the columns of a table have changed.
 pub fn with_new_schemas(plan: LogicalPlan) -> Result<LogicalPlan> {
     in_plans(plan, true)
 }
@@ -32,38 +33,38 @@ fn in_plans(plan: LogicalPlan, mut has_changed: bool) -> Result<LogicalPlan> {
             LogicalPlan::RecursiveQuery(query) => reconciled(query)?,
             plan => in_plan(plan)?,
         };
-        // What is above has the columns with their shapes too.
+        // The nodes above must also show the shapes.
         has_changed |= plan.transformed;
         if has_changed { plan.map_data(with_schema) } else { Ok(plan) }
     });
     done.map(|plan| plan.data)
 }
 
-/// With the columns of its inputs as they are now.
+/// The node with a schema recomputed from its inputs.
 fn with_schema(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Union(union) => Union::try_new_with_loose_types(union.inputs).map(LogicalPlan::Union),
-        // Of this that was seen to.
+        // `reconciled` has done this already.
         plan @ LogicalPlan::RecursiveQuery(_) => Ok(plan),
         plan => plan.recompute_schema(),
     }
 }
 
-/// Only what makes columns: elsewhere nobody asks for the shape.
+/// Only nodes that make columns: nothing else needs the shape.
 fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)) {
         return Ok(Transformed::no(plan));
     }
     let schema = merge_schema(&plan.inputs());
-    plan.map_expressions(|expr| with_shapes(expr, &schema))
+    map_under_names(plan, |expr| with_shapes(expr, &schema))
 }
 
-/// Says the shape of what CASE and coalesce() choose in the expression, by a cast to the type that it has already.
+/// Adds the shape to CASE and coalesce() in the expression, by a cast to the type that it already has.
 pub fn with_shapes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| match &expr {
-        // Where it has been said before: plans are analysed more than once.
+        // The cast has been added before: plans are analyzed more than once.
         Expr::Cast(Cast { expr: inner, field }) => match inner.as_ref() {
-            Expr::Cast(said) if said.field == *field => Ok(Transformed::yes(inner.as_ref().clone())),
+            Expr::Cast(said) if said.field == *field && shape_of(field).is_some() => Ok(Transformed::yes(inner.as_ref().clone())),
             _ => Ok(Transformed::no(expr)),
         },
         _ => match shaped(&expr, schema)? {
@@ -73,12 +74,12 @@ pub fn with_shapes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// The field of a choice among tensors of one shape, and NULLs.
+/// The field of a choice among NULLs and tensors of one shape.
 fn shaped(expr: &Expr, schema: &DFSchema) -> Result<Option<FieldRef>> {
     let Some(choices) = choices(expr) else { return Ok(None) };
     let mut chosen: Option<FieldRef> = None;
     for choice in choices {
-        // What is not known before types are made one is asked again then.
+        // An expression without a type before coercion is handled after it.
         let Ok((_, field)) = choice.to_field(schema) else { return Ok(None) };
         let Some(shape) = shape_of(&field) else {
             if is_null(choice) {

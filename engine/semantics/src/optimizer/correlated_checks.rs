@@ -1,7 +1,7 @@
-//! What a subquery that looks at the row outside may not have.
+//! Checks what a correlated subquery must not contain.
 //!
-//! DataFusion moves the condition about the row outside out of the subquery, above what stands there. Where that changes the answer it is
-//! refused: above a LIMIT, a window, and an aggregate that a condition or another query is about.
+//! DataFusion moves the correlated condition out of the subquery, above the nodes there. If that would change the answer, the query is
+//! refused: above a LIMIT, above a window, and above an aggregate whose result is used by a condition or another query.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
@@ -14,7 +14,7 @@ pub fn is_correlated(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty()
 }
 
-/// Of a form that may be a scalar subquery.
+/// Whether the form can be a scalar subquery.
 pub fn is_single_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(Projection { input, .. }) => is_single_row(input),
@@ -28,7 +28,7 @@ pub fn keeps_first_row(limit: &Limit) -> bool {
         && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(rows)) if rows != Some(0))
 }
 
-/// Of a scalar subquery: an aggregate on top has a row for each row outside, and DataFusion knows what it is where nothing is found.
+/// Checks a scalar subquery: an aggregate on top has a row for each outer row, and DataFusion knows its value if no row is found.
 pub fn check_scalar(plan: &LogicalPlan) -> Result<()> {
     match plan {
         LogicalPlan::Projection(Projection { input, .. }) | LogicalPlan::Distinct(Distinct::All(input)) => check_scalar(input),
@@ -37,7 +37,7 @@ pub fn check_scalar(plan: &LogicalPlan) -> Result<()> {
     }
 }
 
-/// Of the right side of a join, if it is LATERAL: there it takes what is beside aggregates for NULL.
+/// Checks the right side of a join if it is LATERAL: DataFusion makes other values next to aggregates NULL there.
 pub fn check_lateral(plan: &LogicalPlan) -> Result<()> {
     let plan = match plan {
         LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => return check_lateral(input),
@@ -58,7 +58,8 @@ fn refused(what: &str, hint: &str) -> DataFusionError {
     EngineError::unsupported(what.to_string(), Some(hint)).into_datafusion()
 }
 
-/// Of IN, EXISTS, ANY and ALL. Whether there are rows is the same of more rows, as long as none is left out above.
+/// Checks the subquery of IN, EXISTS, ANY and ALL. Moving conditions adds rows below, which does not change whether there are any, unless
+/// a node above drops rows.
 pub fn check_predicate(plan: &LogicalPlan, is_about_rows: bool) -> Result<()> {
     let wrong = match plan {
         LogicalPlan::Limit(limit) if !(is_about_rows && keeps_first_row(limit)) => Some("LIMIT"),
@@ -77,7 +78,7 @@ pub fn check_predicate(plan: &LogicalPlan, is_about_rows: bool) -> Result<()> {
     plan.inputs().into_iter().filter(is_below).try_for_each(|input| check_predicate(input, is_about_rows))
 }
 
-/// A LATERAL within looks at what it stands beside.
+/// A nested LATERAL refers to its own siblings and does not count.
 fn looks_outside(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let walk = plan.apply(|below| {

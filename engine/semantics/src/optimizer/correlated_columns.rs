@@ -1,10 +1,12 @@
-//! Columns of a subquery that are compared with the row outside, where another column of the subquery has their name.
+//! Columns of a subquery that are compared with the outer row, if another column of the subquery has the same name.
 //!
-//! DataFusion moves such a comparison out of the subquery, and calls its columns by the subquery's alias: of two of one name it takes the
-//! first. `EXISTS (SELECT * FROM x JOIN y ON x.id = y.id WHERE y.b = o.k)` compared `x.b` (decorrelate.rs, and `build_join` of
-//! decorrelate_predicate_subquery.rs and scalar_subquery_to_join.rs). So the condition is about a copy of the column, with a name of its own.
+//! DataFusion moves such a comparison out of the subquery and qualifies its columns with the alias of the subquery. If two columns share a
+//! name, it takes the first. `EXISTS (SELECT * FROM x JOIN y ON x.id = y.id WHERE y.b = o.k)` compared `x.b` (decorrelate.rs, and
+//! `build_join` of decorrelate_predicate_subquery.rs and scalar_subquery_to_join.rs). So the condition uses a copy of the column with a
+//! unique name.
 //!
-//! Below an aggregate it moves no other than `x = o.k` of a column `x`, by which it groups. So `abs(x) = o.k` is about a column, too.
+//! Below an aggregate DataFusion moves only `x = o.k` of a column `x`, by which it groups. So `abs(x) = o.k` also becomes a comparison of
+//! a column.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +33,7 @@ pub fn correlated_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-/// Conditions of the other side of a semi or anti join, and of a part of a UNION, come out of nothing.
+/// Conditions stay inside of a UNION, and of the other side of a semi or anti join.
 fn lets_conditions_out(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Join(join) => matches!(join.join_type, JoinType::Inner | JoinType::Left | JoinType::Right),
@@ -40,7 +42,7 @@ fn lets_conditions_out(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Columns that come out of the subquery with the conditions they are in.
+/// The columns of conditions that are moved out of the subquery.
 fn add_compared(plan: &LogicalPlan, columns: &mut HashSet<Column>) {
     if let LogicalPlan::Filter(filter) = plan {
         let terms = split_conjunction(&filter.predicate).into_iter().filter(|term| term.contains_outer());
@@ -97,7 +99,7 @@ fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, is_grouped: bool,
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Filter(filtered)))?)))
 }
 
-/// `x = o.k` for `f(x) = o.k`, of an `f(x)` that is computed below.
+/// `x = o.k` for `f(x) = o.k`, where `f(x)` is computed below.
 fn of_column(term: Expr, copy_of: &mut impl FnMut(Expr) -> Expr) -> Expr {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = term else { return term };
     let (left, right) = match (is_computed(&left), is_computed(&right)) {
@@ -108,7 +110,7 @@ fn of_column(term: Expr, copy_of: &mut impl FnMut(Expr) -> Expr) -> Expr {
     left.eq(right)
 }
 
-/// Of columns of the subquery alone.
+/// Whether it has columns of the subquery alone.
 fn is_computed(side: &Expr) -> bool {
     let is_column = match side {
         Expr::Cast(cast) => matches!(cast.expr.as_ref(), Expr::Column(_)),

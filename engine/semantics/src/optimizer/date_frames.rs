@@ -1,7 +1,7 @@
 //! `RANGE BETWEEN INTERVAL '1 day' PRECEDING AND INTERVAL '1 hour' PRECEDING` of dates.
 //!
-//! DataFusion takes an hour from a date and has that date again, so that the frame has the rows of its own day. A date is its first moment
-//! here, as in PostgreSQL.
+//! DataFusion subtracts an hour from a date and gets the same date, so the frame has the rows of the whole day. Here a date is its first
+//! moment, as in PostgreSQL.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFrameBoun
 
 use crate::functions::map_under_names;
 
-/// Once the types are known.
+/// Runs once the types are known.
 pub fn date_frames(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|part| {
         let LogicalPlan::Window(window) = &part else { return Ok(Transformed::no(part)) };

@@ -1,8 +1,8 @@
-//! Decimal arithmetic on values that fit eight bytes, which money does.
+//! Decimal arithmetic on values that fit in eight bytes, as amounts of money do.
 //!
-//! Arrow multiplies 16-byte decimals with an overflow check that is a call per row. Two values that
-//! fit in 64 bits cannot overflow 128, so one pass over the inputs replaces all the checks; where it
-//! fails, Arrow's checked kernel runs. Results, types and errors are the same in both cases.
+//! Arrow multiplies 16-byte decimals with an overflow check that is a call per row. The product of two values that fit in 64 bits cannot
+//! overflow 128, so one pass over the inputs replaces all the checks; if it fails, Arrow's checked kernel runs. Results, types and errors
+//! are the same in both cases.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -34,7 +34,7 @@ pub struct DecimalArithmetic {
 }
 
 impl DecimalArithmetic {
-    /// None where `expr` is something else.
+    /// `None` if `expr` is something else.
     pub fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Option<DecimalArithmetic>> {
         let Some(binary) = expr.downcast_ref::<BinaryExpr>() else { return Ok(None) };
         let operator = *binary.op();
@@ -57,7 +57,7 @@ impl DecimalArithmetic {
         }))
     }
 
-    /// The result, if all values fit; the operands may be of different lengths only as scalars.
+    /// The result if all values fit; operands have the same length, except that either may be a scalar.
     fn fast(&self, left: &Operand<'_>, right: &Operand<'_>, rows: usize) -> Option<ScalarBuffer<i128>> {
         if !left.fits() || !right.fits() {
             return None;

@@ -1,5 +1,5 @@
-//! Structs without fields, which `{}` of JSON is: DataFusion's groups of them panic (`row_backed.rs` of
-//! datafusion-physical-plan), so none are made.
+//! Refuses groups of structs without fields, such as `{}` of JSON: DataFusion panics on them (`row_backed.rs` of
+//! datafusion-physical-plan).
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
 use crate::functions::nested_types::fields_of;
 use common::error::EngineError;
 
-/// Once the types are known.
+/// Runs once the types are known.
 pub fn empty_structs(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.apply_with_subqueries(|plan| {
         match plan {
@@ -32,7 +32,7 @@ fn check_columns(schema: &DFSchema) -> Result<()> {
 }
 
 fn check_exprs(exprs: &[Expr], schema: &DFSchema) -> Result<()> {
-    // Of what has no type the planner says so.
+    // If an expression has no type, the planner reports that.
     exprs.iter().filter_map(|expr| expr.get_type(schema).ok()).try_for_each(|data_type| check(&data_type))
 }
 

@@ -1,4 +1,4 @@
-//! Puts [`DecimalArithmetic`] where projections and aggregates compute on decimals.
+//! Uses [`DecimalArithmetic`] where projections and aggregates compute with decimals.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl PhysicalOptimizerRule for FastDecimals {
     }
 }
 
-/// None where nothing in it computes on decimals.
+/// `None` if nothing in it computes with decimals.
 fn projection_with(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let schema = projection.input().schema();
     let mut changed = false;
@@ -60,9 +60,9 @@ fn projection_with(projection: &ProjectionExec) -> Result<Option<Arc<dyn Executi
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?)))
 }
 
-/// None where no argument of its functions computes on decimals.
+/// `None` if no argument of its functions computes with decimals.
 fn aggregate_with(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    // A final aggregate reads states, not arguments.
+    // A final aggregate reads states and not arguments.
     if aggregate.mode().input_mode() != AggregateInputMode::Raw {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ fn aggregate_with(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionP
     let mut changed = false;
     for function in &mut functions {
         let arguments = function.expressions().iter().map(|expr| rewritten(expr, &schema)).collect::<Result<Vec<_>>>()?;
-        // `with_new_expressions` forgets that an order was turned round.
+        // `with_new_expressions` resets the flag that the order is reversed.
         if function.is_reversed() || !arguments.iter().any(|argument| argument.transformed) {
             continue;
         }

@@ -1,9 +1,9 @@
-//! Projections above filters that have a projection of their own.
+//! Projections above filters that contain a projection.
 //!
-//! DataFusion moves the upper projection below such a filter and forgets the filter's own: the columns of the one are numbers of the filter's
-//! output, those of the condition numbers of its input (`FilterExec::try_swapping_with_projection`, datafusion-physical-plan 55.2,
-//! filter.rs). `SELECT x.b, x.a * x.c FROM y RIGHT JOIN x ON x.id = y.id WHERE y.b IS NULL` had the `b` of `y`. So the filter's projection
-//! becomes an operator of its own before the rule, which makes one of both.
+//! DataFusion moves the upper projection below such a filter and forgets the filter's own. The column indexes of the projection refer to
+//! the filter's output, and those of the condition to its input (`FilterExec::try_swapping_with_projection`, datafusion-physical-plan
+//! 55.2, filter.rs). `SELECT x.b, x.a * x.c FROM y RIGHT JOIN x ON x.id = y.id WHERE y.b IS NULL` returned the `b` of `y`. So the filter's
+//! projection becomes a separate operator before the rule, which merges the two.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 
-/// Ours, if the rule is DataFusion's that moves projections.
+/// Our rule, if this is DataFusion's that moves projections.
 pub fn in_place_of_projections(rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
     let theirs = ProjectionPushdown::new();
     if rule.name() == theirs.name() { Arc::new(FilterProjections(theirs)) } else { rule }

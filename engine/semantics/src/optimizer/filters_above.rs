@@ -1,13 +1,13 @@
-//! Conditions that stay above an operator, since below it they would be said of other rows.
+//! Conditions that stay above an operator, because they would filter other rows below it.
 //!
-//! DataFusion hands a condition down to where all its columns are, and one without columns (of a scalar subquery, a parameter, random())
-//! through everything. Three kinds stay where they are here:
+//! DataFusion pushes a condition down to where all its columns are, and a condition without columns (of a scalar subquery, a parameter,
+//! random()) through everything. Three kinds are not pushed down here:
 //!
-//! - below an aggregate that makes a row of nothing, a grand total or `()` among grouping sets, a condition without columns takes the
-//!   rows and not that row;
-//! - a condition that is another one for each row (of random()) is asked once for each row that it was said of: not of the duplicates
-//!   below DISTINCT, of the rows of a window, of one side of a join;
-//! - a condition about the row outside of a subquery stays above a name: DataFusion takes columns below it for columns of that name.
+//! - Below an aggregate that makes a row of empty input, a grand total or `()` among grouping sets, a condition without columns would drop
+//!   the input rows and not that row.
+//! - A volatile condition (of random()) is evaluated once for each row that it was written for: not for duplicates below DISTINCT, for the
+//!   rows of a window, or for one side of a join.
+//! - A condition on the outer row of a subquery stays above an alias: DataFusion would confuse columns below it with columns of that name.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use super::rule::{Rule, around};
 use crate::functions::without_one_nan;
 
-/// Ours, if the rule is DataFusion's that moves filters.
+/// Our rule, if this is DataFusion's that pushes filters down.
 pub fn in_place_of_filters(rule: Rule) -> Rule {
     around(rule, &[&PushDownFilter::new()], keep_above)
 }
 
 fn keep_above(theirs: &dyn OptimizerRule, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
     if let LogicalPlan::Filter(filter) = &mut plan {
-        // It stands around the keys of what was unnested, and zone maps are not asked about a function.
+        // The function also wraps keys of unnested columns, and zone maps cannot be used for a function.
         filter.predicate = without_one_nan(std::mem::take(&mut filter.predicate), filter.input.schema())?;
     }
     if !has_terms_that_stay(&plan) {
@@ -38,7 +38,7 @@ fn keep_above(theirs: &dyn OptimizerRule, mut plan: LogicalPlan, config: &dyn Op
     let mut terms = Vec::new();
     let mut input = Arc::new(plan);
     while let LogicalPlan::Filter(filter) = input.as_ref() {
-        // Those below are asked first.
+        // The conditions of the lower filter are evaluated first.
         let inner = split_conjunction(&filter.predicate).into_iter().cloned();
         terms = inner.chain(terms).collect();
         input = Arc::clone(&filter.input);
@@ -48,7 +48,7 @@ fn keep_above(theirs: &dyn OptimizerRule, mut plan: LogicalPlan, config: &dyn Op
     let moved = match conjunction(others) {
         Some(predicate) => theirs.rewrite(LogicalPlan::Filter(Filter::new(predicate, Arc::new(input))), config)?,
         None if above.is_empty() => theirs.rewrite(input, config)?,
-        // It is looked at by itself.
+        // The input is visited on its own.
         None => Transformed::no(input),
     };
     moved.map_data(|plan| Ok(with_terms_above(with_terms_of_pairs(plan, of_pairs), above)))
@@ -92,7 +92,7 @@ fn makes_a_row_of_nothing(aggregate: &Aggregate) -> bool {
     }
 }
 
-/// Whether a join's condition has a part that is another one for each pair of rows.
+/// Whether a part of a join's condition is volatile for each pair of rows.
 fn has_terms_of_pairs(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(Expr::is_volatile))
 }
@@ -105,7 +105,7 @@ fn without_terms_of_pairs(mut plan: LogicalPlan) -> (LogicalPlan, Vec<Expr>) {
     (plan, of_pairs)
 }
 
-/// A join that filters were handed to is a join still, or one below what is left of them.
+/// After filters were pushed into a join, the result is still a join, or one below the remaining filter.
 fn with_terms_of_pairs(mut plan: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
     match &mut plan {
         LogicalPlan::Join(join) => join.filter = conjunction(join.filter.take().into_iter().chain(terms)),

@@ -1,22 +1,26 @@
-//! Filters that operators tell those below them, such as the keys of a join.
+//! Dynamic filters that operators pass down, such as the keys of a join.
 //!
-//! Two of them lose rows. While DataFusion's rule works, a [`Barrier`] stands below the operator.
+//! Some kinds lose rows. While DataFusion's rule works, a [`Barrier`] is below the operators concerned.
 //!
-//! - DataFusion hands such a filter from an operator to its input by the names of its columns, and takes the first column of a name. Where
-//!   an input has a name twice, as joins of tables with columns of one name do, it filters another column. Such an input is told of no
-//!   filter from above. What it finds out itself goes on to its own inputs.
-//! - A join tells the least and the greatest of its keys, a sort with a limit its last row, `min` and `max` what they have. Lists, structs
-//!   and maps have several orders there: that of the least and greatest takes no NULL inside, the comparison has it first, and the sort
-//!   last; maps have none. Of intervals equal ones differ in their parts. Operators with keys of such types tell nothing.
+//! - DataFusion passes such a filter from an operator to its input by column names, and takes the first column of a name. If an input has
+//!   a name twice, as after a join of tables with equal column names, it filters the wrong column. Such an input gets no filter from
+//!   above. Filters that it makes itself still go to its own inputs.
+//! - A semi join passes a filter on its keys to both inputs, by the name that the key has in the result. If the other input has another
+//!   column of that name, that one is filtered: a filter on `l.a` with `EXISTS (SELECT 1 FROM r WHERE r.x = l.a AND r.a = l.b)`. It can
+//!   also have another type. Such a join gets no filter from above.
+//! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
+//!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the
+//!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, Result};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
@@ -34,7 +38,7 @@ use super::limits_below::LimitsBelow;
 use super::outer_joins::OuterJoins;
 use super::topk_keys::in_place_of_topk;
 
-/// DataFusion's rules, with those that move filters between barriers.
+/// DataFusion's rules; those that move filters run between barriers.
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let theirs = [FilterPushdown::new(), FilterPushdown::new_post_optimization()];
     let with_ours = |rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
@@ -51,7 +55,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         .map(in_place_of_topk)
         .map(in_place_of_statistics)
         .map(in_place_of_projections);
-    // Joins that were turned around know of more constants, and the rule that leaves out sorts believes them.
+    // Reordered joins know more constants, and the rule that removes sorts relies on them.
     let sorts = EnsureRequirements::new();
     let again = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         (rule.name() == sorts.name()).then(|| Arc::new(OuterJoins) as _)
@@ -94,7 +98,7 @@ fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     })
 }
 
-/// Whether what an operator tells the input that it has in this place is of values without one order.
+/// Whether the filter that an operator passes to this input compares values without a unique order.
 fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         let probe = join.right().schema();
@@ -109,7 +113,7 @@ fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     })
 }
 
-/// Whether `<` has another order than ORDER BY.
+/// Whether `<` and ORDER BY use different orders.
 pub(super) fn has_no_order(key: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     key.data_type(schema).is_ok_and(|data_type| has_several_orders(&data_type))
 }
@@ -129,21 +133,39 @@ fn without_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
     .data()
 }
 
-/// Whoever is above a barrier keeps its own properties, and with them the filters it has made.
+/// Operators above a barrier keep their properties, and with them the dynamic filters they have made.
 const SAME_PROPERTIES: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
 
-/// Whether a filter from above may come to mean another column in an operator: it has a name twice, or takes what its only input
-/// refuses upon itself and finds the columns in that input.
+/// Whether a filter from above may come to mean another column in an operator. That is so if the operator has a name twice, or if it
+/// evaluates itself what its only input rejects and looks up the columns in that input.
 fn is_misled(node: &Arc<dyn ExecutionPlan>) -> bool {
     match node.children().as_slice() {
-        // Tables have no name twice.
+        // Tables have unique column names.
         [] => false,
         [input] => has_a_name_twice(node) || (!input.children().is_empty() && has_a_name_twice(with_barrier(input))),
-        _ => has_a_name_twice(node),
+        _ => has_a_name_twice(node) || has_name_of_other_key(node),
     }
 }
 
-/// What is below a barrier, which is there before the operators above are looked at.
+/// Whether it is a semi join whose other input has a column with the name of a key that is not the column equal to it.
+fn has_name_of_other_key(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let Some(join) = node.downcast_ref::<HashJoinExec>() else { return false };
+    let is_left = *join.join_type() == JoinType::LeftSemi;
+    let other = match join.join_type() {
+        JoinType::LeftSemi => join.right().schema(),
+        JoinType::RightSemi => join.left().schema(),
+        _ => return false,
+    };
+    join.on().iter().any(|(left, right)| {
+        let (key, equal) = if is_left { (left, right) } else { (right, left) };
+        key.downcast_ref::<Column>().is_some_and(|key| {
+            let is_same = equal.downcast_ref::<Column>().is_some_and(|equal| equal.name() == key.name());
+            !is_same && other.column_with_name(key.name()).is_some()
+        })
+    })
+}
+
+/// The input below the barrier; barriers are added before the operators above are visited.
 fn with_barrier(node: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     node.downcast_ref::<Barrier>().map_or(node, Barrier::input)
 }

@@ -1,15 +1,14 @@
-//! A DOUBLE meets a decimal as doubles, as in the SQL standard and every other engine.
+//! A DOUBLE and a decimal are compared and combined as DOUBLEs, as in the SQL standard and every other engine.
 //!
-//! DataFusion would make both DECIMAL(30, 15), which has no NaN, no infinity, no 1e30 and not the
-//! digits of 1e-20: comparing a DOUBLE column with a decimal would fail on rows that hold the one,
-//! and be wrong on rows that hold the other.
+//! DataFusion would make both DECIMAL(30, 15), which has no NaN, no infinity, no 1e30 and not the digits of 1e-20. Comparing a DOUBLE
+//! column with a decimal would fail for rows with a value out of range, and be wrong for rows with too many digits.
 //!
-//! Where the two meet is known only above coerced inputs: until then a UNION has the types of its
-//! first query and a CASE that of its first branch. So this is DataFusion's type coercion, node by
-//! node from the inputs up, with a look of ours at each node and expression before DataFusion's.
+//! The types are known only above coerced inputs: before that, a UNION has the types of its first query, and a CASE that of its first
+//! branch. So this is DataFusion's type coercion, node by node from the inputs up, and each node and expression is first handled here and
+//! then by DataFusion.
 //!
-//! The same look gives decimals the digits that numbers in the statement need ([`room`]), and says frames of windows so that they have
-//! a type ([`frames`]).
+//! The same pass gives decimals enough digits for the numbers in the statement ([`room`]), and rewrites frames of windows so that they
+//! have a type ([`frames`]).
 
 mod exprs;
 mod frames;
@@ -37,17 +36,17 @@ pub struct FloatDecimals;
 impl AnalyzerRule for FloatDecimals {
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.rewrite(&mut Coercion { memory: StatementMemory::of(options).cloned(), ..Coercion::default() })?.data;
-        // All that is left to do for DataFusion's rule.
+        // The only work left for DataFusion's rule.
         if options.optimizer.expand_views_at_output { TypeCoercion::new().analyze(plan, options) } else { Ok(plan) }
     }
 
-    /// As errors of DataFusion's coercion are announced.
+    /// Errors of DataFusion's coercion have this name.
     fn name(&self) -> &str {
         TYPE_COERCION
     }
 }
 
-/// DataFusion's analyzer rules with ours in the place of its coercion.
+/// DataFusion's analyzer rules, with ours instead of its coercion.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = datafusion::optimizer::Analyzer::new().rules;
     rules.retain(|rule| rule.name() != TYPE_COERCION);
@@ -61,11 +60,11 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// may have given them another; so inputs are coerced before the subqueries that look at them.
 #[derive(Default)]
 pub struct Coercion {
-    /// For each node around the current one: the schemas that a subquery inside it may name columns of.
+    /// For each node around the current one: the schemas whose columns a subquery inside it may name.
     around: Vec<Vec<DFSchemaRef>>,
     /// For each subquery around the current node: how many levels of `around` are outside it.
     outside: Vec<usize>,
-    /// How far below an INSERT the node is, with nothing but the INSERT's projection between.
+    /// The depth below an INSERT, with nothing but the INSERT's projection between; `None` elsewhere.
     below_insert: Option<usize>,
     memory: Option<StatementMemory>,
 }
@@ -93,7 +92,7 @@ impl TreeNodeRewriter for Coercion {
             self.outside.pop();
         }
         let plan = plans::coerced(plan, self)?;
-        // LATERAL: the inputs that follow may name this one's columns.
+        // The inputs that follow may be LATERAL and name the columns of this one.
         if let Some(siblings) = self.around.last_mut() {
             siblings.push(Arc::clone(plan.schema()));
         }
@@ -102,12 +101,12 @@ impl TreeNodeRewriter for Coercion {
 }
 
 impl Coercion {
-    /// Whether the VALUES that were entered last are those of an INSERT: they have the types of the table.
+    /// Whether the current VALUES belong to an INSERT: they have the types of the table.
     fn has_table_types(&self) -> bool {
         self.below_insert == Some(2)
     }
 
-    /// Coerces the plan of an expression's subquery; `schema` is what the expression sees.
+    /// Coerces the plan of a subquery; `schema` has the columns that the expression sees.
     fn subquery(&mut self, schema: &DFSchemaRef, subquery: &mut Subquery) -> Result<()> {
         self.around.push(vec![Arc::clone(schema)]);
         self.outside.push(self.around.len());
@@ -119,7 +118,7 @@ impl Coercion {
         Ok(())
     }
 
-    /// Gives an outer query's column the type it has by now.
+    /// Updates the type of an outer query's column.
     fn retype_outer(&self, expr: &mut Expr) {
         let (Expr::OuterReferenceColumn(field, column), Some(outside)) = (expr, self.outside.last()) else { return };
         let schemas = self.around[..*outside].iter().rev().flatten();

@@ -1,11 +1,12 @@
-//! What is known of rows below grouping sets is not known of the rows above them.
+//! Properties of rows below grouping sets do not hold above them.
 //!
-//! Each set leaves out other columns and shows NULL for them: columns that a join makes equal, that a filter makes constant, that rows are
-//! sorted or divided by are none of that any more. DataFusion hands all that up, and leaves out sorts and exchanges that are needed then.
-//! A key that is a constant it takes for one above, too: `GROUP BY ROLLUP (a, 'x')` had a group more than once.
+//! Each set omits other columns and shows NULL for them. So columns are no longer equal by a join, constant by a filter, sorted or
+//! partitioned by. DataFusion passes all these properties up, and removes sorts and exchanges that are needed. It also treats a constant
+//! key as constant above: `GROUP BY ROLLUP (a, 'x')` had a group more than once.
 //!
-//! Nor is it known of any aggregate that rows are sorted by a part of its keys, if that is a list, struct or map. DataFusion compares such
-//! keys one by one to see where a run of equal ones ends, and knows no order of theirs (GroupOrderingPartial of datafusion-physical-plan).
+//! Nor does any aggregate know that its rows are sorted by a part of its keys, if that part is a list, struct or map. DataFusion compares
+//! such keys one by one to find the end of a run of equal keys, and supports no order for them (GroupOrderingPartial of
+//! datafusion-physical-plan).
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 
 use super::barrier::Barrier;
 
-/// Before all others, which believe what they are told.
+/// Runs before all other rules, which rely on these properties.
 #[derive(Debug)]
 pub struct GroupingSets;
 
@@ -49,7 +50,7 @@ impl PhysicalOptimizerRule for GroupingSets {
     }
 }
 
-/// By a part of the keys.
+/// Whether the input is sorted by a part of the keys that is nested.
 fn is_sorted_by_nested(aggregate: &AggregateExec) -> bool {
     let (keys, input) = (aggregate.group_expr().expr(), aggregate.input().schema());
     let is_nested = |at: &usize| keys[*at].0.data_type(&input).is_ok_and(|data_type| data_type.is_nested());
@@ -60,7 +61,7 @@ fn has_constant(aggregate: &AggregateExec) -> bool {
     aggregate.group_expr().expr().iter().any(|(key, _)| key.is::<Literal>())
 }
 
-/// The aggregate of keys that are columns, above a barrier.
+/// The aggregate with columns as keys, above a barrier.
 fn with_columns_of_constants(aggregate: &AggregateExec) -> Result<AggregateExec> {
     let (keys, schema) = (aggregate.group_expr(), aggregate.input().schema());
     let column = |name: &str, index: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(name, index)) };

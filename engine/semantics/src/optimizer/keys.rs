@@ -1,11 +1,11 @@
-//! The keys that rows have, where DataFusion takes too much for one.
+//! Keys of rows, where DataFusion assumes too many.
 //!
-//! `aggregate_functional_dependencies` (datafusion-common, functional_dependencies.rs) keeps a key of the input of a GROUP BY for a key of the
-//! groups, as if it determined all columns: above `… FROM c JOIN o … GROUP BY c.cid, o.m`, where `cid` is a key of `c`, `ORDER BY c.cid, o.m`
-//! was ordered by `cid` alone. `Unnest::try_new` keeps the keys of its input, though a row comes out once for each element: DISTINCT above
-//! `SELECT i, unnest(array_agg(j)) … GROUP BY i` was left out.
+//! `aggregate_functional_dependencies` (datafusion-common, functional_dependencies.rs) keeps a key of the input of a GROUP BY as a key of
+//! the groups that determines all columns: above `… FROM c JOIN o … GROUP BY c.cid, o.m`, where `cid` is a key of `c`,
+//! `ORDER BY c.cid, o.m` was sorted by `cid` alone. `Unnest::try_new` keeps the keys of its input, though it makes a row of each element:
+//! DISTINCT above `SELECT i, unnest(array_agg(j)) … GROUP BY i` was removed.
 //!
-//! Each schema is computed anew by whoever changes an operator, so the right keys are put there before each rule that asks for them.
+//! Every rule that changes an operator recomputes its schema, so the correct keys are set before each rule that uses keys.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::rule::{Rule, around};
 
-/// Ours around a rule, if it is one of DataFusion's that asks for keys.
+/// Wraps a rule of DataFusion's that uses keys with ours.
 pub fn around_rules_of_keys(rule: Rule) -> Rule {
     let asking: [&dyn OptimizerRule; 4] =
         [&EliminateDuplicatedExpr::new(), &EliminateJoin::new(), &OptimizeProjections::new(), &ReplaceDistinctWithAggregate::new()];
@@ -32,11 +32,12 @@ pub fn around_rules_of_keys(rule: Rule) -> Rule {
 }
 
 fn keys_then_theirs(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    // The rule looks up `first_value` in a registry of functions. A PREPARE is optimised without one, where it panicked; EXECUTE optimises again.
+    // The rule looks up `first_value` in a registry of functions. PREPARE optimizes without a registry, where the rule panicked; EXECUTE
+    // optimizes again.
     if matches!(plan, LogicalPlan::Distinct(Distinct::On(_))) && config.function_registry().is_none() {
         return Ok(Transformed::no(plan));
     }
-    // A rule that is called with each operator asks for the keys below these two.
+    // A rule that is called for each operator uses the keys only below these two.
     let asks = theirs.apply_order().is_none() || matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Distinct(_));
     theirs.rewrite(if asks { with_keys(plan)? } else { plan }, config)
 }
@@ -52,7 +53,7 @@ fn with_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
     let mut found = false;
     plan.transform_up_with_subqueries(|part| {
-        // What was a key above may be none now.
+        // A key above may no longer be one.
         let mut part = if found { part.recompute_schema()? } else { part };
         let keys = keys(&part);
         let (LogicalPlan::Aggregate(Aggregate { schema, .. }) | LogicalPlan::Unnest(Unnest { schema, .. })) = &mut part else {
@@ -67,7 +68,7 @@ fn with_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-/// The keys of an operator that DataFusion may say too many of.
+/// The correct keys of an operator for which DataFusion may assume too many.
 fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
     let none = FunctionalDependencies::empty;
     match plan {
@@ -76,7 +77,7 @@ fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
                 return Some(none());
             }
             let groups: Vec<String> = group_expr.iter().map(|expr| expr.schema_name().to_string()).collect();
-            // Nothing that has no keys has too many.
+            // An input without keys cannot have too many.
             let input = input.schema().as_ref().clone().with_functional_dependencies(none()).ok()?;
             Some(aggregate_functional_dependencies(&input, &groups, schema))
         }
@@ -85,14 +86,14 @@ fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
     }
 }
 
-/// What is in FROM has no keys for the planner, which adds to `GROUP BY i` all that depends on `i`, also beside a ROLLUP of it. Those of
-/// tables are found by the statement (`engine/src/sql_planner/key_groups.rs`).
+/// Hides the keys of relations in FROM from the planner. It would add to `GROUP BY i` all columns that depend on `i`, even next to a
+/// ROLLUP of it. `engine/src/sql_planner/key_groups.rs` finds the keys of tables from the statement.
 #[derive(Debug)]
 pub struct RelationsWithoutKeys;
 
 thread_local! {
-    /// `plan` asks this planner about the same relation once more. `RelationPlannerContext::plan(&mut self, relation)` has no argument that
-    /// could say so; the call that sets this takes it, on this thread.
+    /// Set while `plan` asks this planner about the same relation again. `RelationPlannerContext::plan(&mut self, relation)` has no
+    /// argument for it. The nested call on this thread clears the flag.
     static IS_SAME_RELATION: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -105,7 +106,7 @@ impl RelationPlanner for RelationsWithoutKeys {
         let plan = context.plan(relation);
         IS_SAME_RELATION.set(false);
         let mut plan = plan?;
-        // What has keys is a query, and a query in FROM has an alias (`engine/sql/src/unnamed_subqueries.rs`).
+        // Only a query has keys, and a query in FROM has an alias (`engine/sql/src/unnamed_subqueries.rs`).
         if let LogicalPlan::SubqueryAlias(SubqueryAlias { schema, .. }) = &mut plan
             && !schema.functional_dependencies().is_empty()
         {

@@ -1,8 +1,9 @@
-//! Fields of structs and values of maps, which DataFusion takes where the struct comes from, so that less goes up.
+//! Fields of structs and values of maps, which DataFusion extracts near the scan so that less data moves up.
 //!
-//! It adds them to a projection below, with the columns that are wanted beside them, and looks for those among the plain columns of it: one
-//! that has another name there comes once more for each of its names (`build_extraction_projection_impl` of datafusion-optimizer). So
-//! `SELECT s['a'], x, y FROM (SELECT s, k AS x, k AS y FROM t)` failed of two columns of one name. Then the fields stay where they are.
+//! It adds them to a projection below, with the other columns that are needed, and searches for those among the plain columns of that
+//! projection: a column with several aliases is added once for each of them (`build_extraction_projection_impl()` of datafusion-optimizer).
+//! So `SELECT s['a'], x, y FROM (SELECT s, k AS x, k AS y FROM t)` failed with two columns of one name. In this case the fields stay where
+//! they are.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
@@ -12,13 +13,13 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::rule::{Rule, around};
 
-/// Ours around a rule, if it is one of DataFusion's that move fields.
+/// Wraps a rule of DataFusion's that moves fields with ours.
 pub fn around_rules_of_fields(rule: Rule) -> Rule {
     around(rule, &[&ExtractLeafExpressions::new(), &PushDownLeafProjections::new()], below_or_in_place)
 }
 
 fn below_or_in_place(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    // One of the two is called with each operator, and does something to projections. The other is called with the whole plan.
+    // One of the two is called for each operator and rewrites projections. The other is called with the whole plan.
     let may_move = if theirs.apply_order().is_some() { matches!(plan, LogicalPlan::Projection(_)) } else { has_fields(&plan)? };
     if !may_move {
         return theirs.rewrite(plan, config);

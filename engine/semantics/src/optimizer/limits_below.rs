@@ -1,7 +1,7 @@
-//! A LIMIT below an operator that wants rows in an order takes rows before they are ordered.
+//! A LIMIT below an operator that requires an order applies before the rows are sorted.
 //!
-//! DataFusion moves the sort below the LIMIT and makes one of both, which reads all rows where the first ones were enough: a recursive
-//! query that a LIMIT ends never ended. A LIMIT of rows in an order of their own stays as it is.
+//! DataFusion moves the sort below the LIMIT and merges both, which reads all rows where the first ones were enough: a recursive query
+//! that ends only by a LIMIT never ended. A LIMIT whose input is already ordered stays as it is.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::barrier::Barrier;
 
-/// Before the rules that move sorts.
+/// Runs before the rules that move sorts.
 #[derive(Debug)]
 pub struct LimitsBelow;
 
@@ -24,7 +24,7 @@ impl PhysicalOptimizerRule for LimitsBelow {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let mut is_root = true;
         plan.transform_down(|node| {
-            // Above these is nothing that wants an order.
+            // Nothing above these operators requires an order.
             is_root &= node.is::<ProjectionExec>();
             let takes_first_rows = |child: &Arc<dyn ExecutionPlan>| child.is::<GlobalLimitExec>() && child.output_ordering().is_none();
             let children = node.children();

@@ -1,4 +1,4 @@
-//! Long chains of operators become calls of one function, before any other rule looks at them.
+//! Replaces long chains of operators by calls of one function before any other rule sees them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,11 +10,11 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::{AnalyzerRules, Steps, map_under_names, operator_chain};
 
-/// Shorter ones stay what other rules know: `a + 1 > 5` leaves segments out, a sum of so many columns does not.
+/// Shorter chains stay as they are: other rules understand them. `a + 1 > 5` can skip segments, a sum of so many columns cannot.
 const OPERATORS_MIN: usize = 32;
 
 pub struct LongChains {
-    /// Those that come after this one.
+    /// The rules after this one.
     rules: AnalyzerRules,
 }
 
@@ -42,7 +42,7 @@ impl AnalyzerRule for LongChains {
     }
 }
 
-/// The expression with its long chains as calls.
+/// The expression with calls instead of its long chains.
 fn chained(expr: Expr, steps: &impl Fn() -> Arc<Steps>) -> Result<Transformed<Expr>> {
     expr.transform_down(|expr| {
         if !is_long(&expr) {
@@ -69,7 +69,7 @@ fn is_long(expr: &Expr) -> bool {
     while let Expr::BinaryExpr(BinaryExpr { left, right, .. }) = expr
         && is_operator(expr)
     {
-        // A parameter without a type is given that of the operand beside it.
+        // An untyped parameter gets the type of the operand next to it.
         if [left, right].iter().any(|operand| matches!(operand.as_ref(), Expr::Placeholder(parameter) if parameter.field.is_none())) {
             return false;
         }
@@ -99,7 +99,7 @@ mod tests {
 
     static TYPE_CALLS: AtomicUsize = AtomicUsize::new(0);
 
-    /// Counts how often its type is found.
+    /// Counts how often its type is computed.
     #[derive(Debug, PartialEq, Eq, Hash)]
     struct Operand(Signature);
 

@@ -1,4 +1,4 @@
-//! Rules of ours, among DataFusion's own.
+//! Our rules among DataFusion's own.
 
 mod aggregate_statistics;
 mod barrier;
@@ -69,7 +69,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(analyzer_rule("date_frames", date_frames::date_frames));
     rules.push(analyzer_rule("window_arguments", window_arguments::window_arguments));
     rules.push(analyzer_rule("order_once", order_once::order_once));
-    // Before the rule about UNIONs, which asks what their inputs say.
+    // Before the rule about UNIONs, which uses the metadata of their inputs.
     rules.push(analyzer_rule("choice_shapes", with_choice_shapes));
     rules.push(analyzer_rule("union_shapes", union_shapes::union_shapes));
     rules.push(analyzer_rule("values_subqueries", values_subqueries::values_subqueries));
@@ -82,7 +82,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules
 }
 
-/// DataFusion's optimizer rules, with ours in the places of some.
+/// DataFusion's optimizer rules, some of them replaced by ours.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = Optimizer::new().rules.into_iter();
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);

@@ -1,4 +1,4 @@
-//! The casts that readers of files make by themselves, where a column is a DOUBLE by its declaration and a decimal in the file.
+//! The casts of file readers, for a column that is declared as DOUBLE and is a decimal in the file.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::functions::nearest_floats::convert::with_floats;
 use crate::functions::nearest_floats::function::nearest_floats_in_plan;
 use crate::optimizer::exact_filter;
 
-/// Gives each reader of files the casts of [`Files`].
+/// Gives each file reader the casts of [`Files`].
 #[derive(Debug)]
 pub struct NearestFloatsOfFiles;
 
@@ -43,7 +43,7 @@ impl PhysicalOptimizerRule for NearestFloatsOfFiles {
     }
 }
 
-/// DataFusion's own, with the nearest floats.
+/// DataFusion's own adapter, with casts to the nearest floats.
 #[derive(Debug)]
 struct Files;
 
@@ -63,7 +63,7 @@ struct OneFile {
 impl PhysicalExprAdapter for OneFile {
     fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let expr = self.inner.rewrite(expr)?.transform_up(|node| self.nearest(node)).data()?;
-        // A file may be coarser than its table: DataFusion would compare with a value that has room in the file.
+        // The file may have a coarser type than the table: DataFusion would compare with a value that fits the file's type.
         exact_filter(expr, &self.physical)
     }
 }
@@ -74,7 +74,7 @@ impl OneFile {
         let wanted = cast.expr().data_type(&self.physical).ok().and_then(|from| with_floats(&from, cast.cast_type()));
         let Some(wanted) = wanted else { return Ok(Transformed::no(node)) };
         let floats = nearest_floats_in_plan(Arc::clone(cast.expr()), wanted, &self.physical)?;
-        // For the rest of the cast, and its name.
+        // For the rest of the cast and its name.
         let options = Some(cast.cast_options().clone());
         Ok(Transformed::yes(Arc::new(CastExpr::new_with_target_field(floats, Arc::clone(cast.target_field()), options))))
     }

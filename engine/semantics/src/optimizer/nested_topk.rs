@@ -1,7 +1,8 @@
-//! `ORDER BY x LIMIT 5` of lists, structs, maps and intervals.
+//! `ORDER BY x LIMIT 5` for lists, structs, maps and intervals.
 //!
-//! DataFusion keeps the first few rows, and leaves out of the next batch what is not below the last of them: by `<`, whose order of such values
-//! is another than that of the rows (`TopK::insert_batch`, datafusion-physical-plan/src/topk). So all rows are sorted, as without the LIMIT.
+//! DataFusion keeps the first few rows, and skips rows of the next batch that are not `<` the last of them. The order of `<` differs from
+//! that of the rows for such values (`TopK::insert_batch`, datafusion-physical-plan/src/topk). So all rows are sorted, as without the
+//! LIMIT.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::filters_by_name::has_no_order;
 
-/// After the rules that move limits.
+/// Runs after the rules that move limits.
 #[derive(Debug)]
 pub struct NestedTopK;
 

@@ -1,9 +1,9 @@
-//! Joins whose keys take NULL for equal to NULL, as `IS NOT DISTINCT FROM` does.
+//! Joins whose keys treat NULL as equal to NULL, as `IS NOT DISTINCT FROM` does.
 //!
-//! Such a join has one kind of equality for all of its keys. DataFusion makes one early, of a join with no other keys, and then makes
-//! keys of equalities that only reach the join later (a WHERE above it, an `IN` of one value), so that they match NULLs too; and it takes
-//! joins apart and puts them together again with the kind of one for all. Both were seen to give wrong rows. Here the comparison stays a
-//! filter while the plan is optimised, and becomes a key when nothing moves any more.
+//! Such a join has one kind of equality for all of its keys. DataFusion makes one early, of a join without other keys, and then turns
+//! equalities that reach the join later (a WHERE above it, an `IN` of one value) into keys, so that they match NULLs too. It also splits
+//! joins and recombines them with one kind of equality for all. Both gave wrong rows. Here the comparison stays a filter while the plan is
+//! optimized, and becomes a key when nothing moves any more.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{NullEquality, Result};
@@ -15,12 +15,12 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::rule::{Rule, around};
 
-/// Ours, if the rule is DataFusion's that makes keys.
+/// Our rule, if this is DataFusion's that makes keys.
 pub fn in_place_of_keys(rule: Rule) -> Rule {
     around(rule, &[&ExtractEquijoinPredicate::new()], plain_keys)
 }
 
-/// Makes keys of `=` alone.
+/// Makes keys only of `=`.
 fn plain_keys(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
     match &plan {
         LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull || !has_plain_key(join)? => Ok(Transformed::no(plan)),
@@ -28,7 +28,7 @@ fn plain_keys(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn Optimi
     }
 }
 
-/// Whether the filter has an equality of a value of one side and one of the other.
+/// Whether the filter has an equality between a value of one side and one of the other.
 fn has_plain_key(join: &Join) -> Result<bool> {
     for term in join.filter.iter().flat_map(split_conjunction) {
         if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = term
@@ -40,7 +40,7 @@ fn has_plain_key(join: &Join) -> Result<bool> {
     Ok(false)
 }
 
-/// An optimised plan in which joins that have nothing better are made by comparisons that take NULL for equal to NULL. None: as it is.
+/// The optimized plan, in which joins without other keys use null-safe comparisons as keys. `None` if nothing changes.
 pub fn with_null_safe_keys(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let mut found = false;
     plan.apply_with_subqueries(|part| {

@@ -1,7 +1,7 @@
-//! `(SELECT k FROM t WHERE …)` is NULL where no row is found, also where `k` never is.
+//! `(SELECT k FROM t WHERE …)` is NULL if no row is found, even if `k` is NOT NULL.
 //!
-//! DataFusion takes the subquery for NOT NULL then (expr_schema.rs: `nullable` of a scalar subquery is that of its column): `(SELECT k …) IS
-//! NULL` was false, and `coalesce((SELECT k …), 0)` an error. So a function stands around the subquery that may give NULL.
+//! DataFusion treats the subquery as NOT NULL then (expr_schema.rs: `nullable` of a scalar subquery is that of its column):
+//! `(SELECT k …) IS NULL` was false, and `coalesce((SELECT k …), 0)` an error. So a function that may return NULL wraps the subquery.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ pub fn nullable_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|part| {
         let part = map_under_names(part, |expr| expr.transform_up(in_expr))?;
         found |= part.transformed;
-        // What may be NULL above may be so now.
+        // Columns above may be nullable now.
         if found { Ok(Transformed::yes(part.data.recompute_schema()?)) } else { Ok(part) }
     })
     .data()
@@ -34,7 +34,7 @@ fn in_expr(expr: Expr) -> Result<Transformed<Expr>> {
     if has_row(plan) || plan.schema().iter().next().is_none_or(|(_, field)| field.is_nullable()) {
         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
-    // Around the subquery: a literal within it would still be one.
+    // The function is outside of the subquery: a literal inside would stay a literal.
     Ok(Transformed::yes(NULLABLE.call(vec![Expr::ScalarSubquery(subquery)])))
 }
 
@@ -47,7 +47,7 @@ fn has_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The value itself.
+/// Returns its argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Nullable {
     signature: Signature,
@@ -66,7 +66,7 @@ impl ScalarUDFImpl for Nullable {
         Ok(types[0].clone())
     }
 
-    /// Of a column of a join, which a correlated subquery has become, that may be NULL it says nothing.
+    /// Removes the function around a nullable column of a join, which a correlated subquery has become.
     fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         Ok(if info.nullable(&args[0])? { ExprSimplifyResult::Simplified(args.swap_remove(0)) } else { ExprSimplifyResult::Original(args) })
     }

@@ -1,12 +1,12 @@
-//! What is known of a column is not known of a cast of it that has another order, and of a nested constant there is nothing to know.
+//! Statistics of a column do not hold for a cast of it with another order, and a nested constant has none.
 //!
-//! DataFusion's operator for a projection casts the least and the greatest value of the column and takes them for those of the cast: of 2, 3
-//! and 10 as texts '10' was the greatest, with which `max` answered, and a filter found no value between both. Of a function it knows none, and
-//! such a cast becomes one when nothing else looks at it any more.
+//! DataFusion's projection operator casts the minimum and maximum of the column and uses them as those of the cast. Of 2, 3 and 10 as
+//! texts, '10' was the maximum: `max` returned it, and a filter found no value in between. A function has no such statistics, so the cast
+//! becomes one at the end of planning.
 //!
-//! A list, struct or map that is a constant becomes one, too. DataFusion takes a column of it for sorted and for its own least and greatest
-//! value, and compares such values one by one, as if they had an order (`ScalarValue::partial_cmp` is None of lists of structs): beside it
-//! `SELECT DISTINCT` and a filter failed.
+//! A constant list, struct or map becomes a function, too. DataFusion treats a column of it as sorted and as its own minimum and maximum,
+//! and compares such values one by one, though they have no order (`ScalarValue::partial_cmp` is `None` for lists of structs):
+//! `SELECT DISTINCT` and a filter next to it failed. `SELECT DISTINCT` and a filter failed.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use crate::functions::nested_order::constant;
 use crate::functions::{cast_function, map_under_names};
 
-/// The plan with functions for such casts and constants; None if it has none.
+/// The plan with functions instead of such casts and constants; `None` if it has none.
 pub fn with_operator_columns(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let mut found = false;
     plan.apply_with_subqueries(|part| {
@@ -45,7 +45,7 @@ fn has_other_order(plan: &LogicalPlan) -> bool {
     expr.iter().any(|expr| changes_order(expr, input.schema()))
 }
 
-/// Whether one of the casts that the expression consists of does, or it is a constant that has none.
+/// Whether one of the nested casts changes the order, or the expression is a constant without an order.
 fn changes_order(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::Alias(alias) => changes_order(&alias.expr, schema),
@@ -61,7 +61,7 @@ fn changes_order(expr: &Expr, schema: &DFSchema) -> bool {
 fn keeps_order(from: &DataType, to: &DataType) -> bool {
     let is_number = |data_type: &DataType| data_type.is_numeric() || *data_type == DataType::Boolean;
     from == to
-        // The planner says what is not supported.
+        // The planner reports unsupported casts.
         || !can_cast_types(from, to)
         || (is_number(from) && to.is_numeric())
         || (from.is_temporal() && to.is_temporal())
@@ -69,7 +69,7 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
         || (from.is_binary() && to.is_binary())
 }
 
-/// The outermost cast or the constant as a function.
+/// The outermost cast, or the constant, as a function.
 fn as_function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Alias(_) => expr.map_children(|inner| as_function(inner, schema)),

@@ -1,18 +1,21 @@
-//! The order of an aggregate, where it decides anything, and each key of it once.
+//! Drops the order of an aggregate if it does not affect the result, and repeated keys.
 //!
-//! Of most aggregates it decides no more than the last digits, and is left out here. DataFusion keeps beside each part of a result what it
-//! is ordered by, and such an aggregate does not expect that: `SELECT a, avg(b ORDER BY b) FROM t GROUP BY a` panics, and `min(b ORDER BY b)`
-//! is an error (state_fields of datafusion-expr).
+//! For most aggregates it affects at most the last digits, and is dropped here. DataFusion stores the ordering values with each partial
+//! result, and such an aggregate does not expect that: `SELECT a, avg(b ORDER BY b) FROM t GROUP BY a` panics, and `min(b ORDER BY b)` is
+//! an error (state_fields of datafusion-expr).
 //!
-//! A key that comes twice counts once. DataFusion's `first_value` sorts by one of the two, misses the other and panics:
-//! `SELECT DISTINCT ON (a) b FROM t ORDER BY a, a` (first_last.rs of datafusion-functions-aggregate). The second never decides anything.
+//! A repeated key counts once. DataFusion's `first_value` sorts by one of the two, misses the other and panics:
+//! `SELECT DISTINCT ON (a) b FROM t ORDER BY a, a` (first_last.rs of datafusion-functions-aggregate). The second key never has an effect.
+//!
+//! An uncorrelated subquery decides nothing either, as in `row_number() OVER (ORDER BY (SELECT 1))`. DataFusion sorts by it, which fails
+//! for rows without columns, and names the ordering values after a number that the subquery gets later.
 
-use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{AggregateUDF, Distinct, Expr, LogicalPlan, SortExpr};
+use datafusion::logical_expr::{AggregateUDF, Distinct, Expr, ExprSchemable, LogicalPlan, SortExpr, lit};
 
-/// Aggregates whose result is another one in another order, beside those WITHIN GROUP.
+/// Aggregates whose result depends on the order, apart from those with WITHIN GROUP.
 const IN_ORDER: [&str; 6] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value", "any_value"];
 
 pub fn order_once(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -21,11 +24,11 @@ pub fn order_once(plan: LogicalPlan) -> Result<LogicalPlan> {
             on.sort_expr = on.sort_expr.map(once);
             Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
         }
-        plan @ LogicalPlan::Aggregate(_) => {
+        plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)) => {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                Ok(expr.transform_up(in_aggregate)?.update_data(|expr| name.restore(expr)))
+                Ok(expr.transform_up(in_function)?.update_data(|expr| name.restore(expr)))
             })
         }
         plan => Ok(Transformed::no(plan)),
@@ -33,11 +36,26 @@ pub fn order_once(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-fn in_aggregate(expr: Expr) -> Result<Transformed<Expr>> {
+fn in_function(expr: Expr) -> Result<Transformed<Expr>> {
     Ok(match expr {
         Expr::AggregateFunction(mut function) if !function.params.order_by.is_empty() && !is_in_order(&function.func) => {
             function.params.order_by = Vec::new();
             Transformed::yes(Expr::AggregateFunction(function))
+        }
+        // The key of WITHIN GROUP is the argument.
+        Expr::AggregateFunction(mut function)
+            if !function.func.supports_within_group_clause() && function.params.order_by.iter().any(is_one_value) =>
+        {
+            function.params.order_by.retain(|key| !is_one_value(key));
+            function.params.order_by = once(function.params.order_by);
+            Transformed::yes(Expr::AggregateFunction(function))
+        }
+        // A frame in RANGE needs a key, of the type that its bounds have.
+        Expr::WindowFunction(mut function) if function.params.order_by.iter().any(is_one_value) => {
+            for key in function.params.order_by.iter_mut().filter(|key| is_one_value(key)) {
+                key.expr = lit(ScalarValue::try_new_null(&key.expr.get_type(&DFSchema::empty())?)?);
+            }
+            Transformed::yes(Expr::WindowFunction(function))
         }
         Expr::AggregateFunction(mut function) if is_twice(&function.params.order_by) => {
             function.params.order_by = once(function.params.order_by);
@@ -49,6 +67,10 @@ fn in_aggregate(expr: Expr) -> Result<Transformed<Expr>> {
 
 fn is_in_order(function: &AggregateUDF) -> bool {
     IN_ORDER.contains(&function.name()) || function.supports_within_group_clause()
+}
+
+fn is_one_value(key: &SortExpr) -> bool {
+    matches!(&key.expr, Expr::ScalarSubquery(subquery) if subquery.outer_ref_columns.is_empty())
 }
 
 fn is_twice(keys: &[SortExpr]) -> bool {

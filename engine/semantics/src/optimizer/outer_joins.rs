@@ -1,7 +1,7 @@
-//! What is known of the rows of one side of an outer join is not known of the rows above it, where that side is filled with NULLs.
+//! Properties of the rows of one side do not hold above an outer join that fills that side with NULLs.
 //!
-//! DataFusion takes a column that is constant below, as in `t LEFT JOIN (SELECT a, 5 AS c FROM u) x ON …`, for constant above, too: it left
-//! out `ORDER BY x.c`, and the groups and windows of `x.c` came in pieces (EquivalenceGroup::join of datafusion-physical-expr).
+//! DataFusion treats a column that is constant below, as in `t LEFT JOIN (SELECT a, 5 AS c FROM u) x ON …`, as constant above, too: it
+//! removed `ORDER BY x.c`, and the groups and windows of `x.c` were split (EquivalenceGroup::join of datafusion-physical-expr).
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::barrier::Barrier;
 
-/// Before all others, which believe what they are told, and once more before the rule about sorts.
+/// Runs before all other rules, which rely on the properties, and again before the rule about sorts.
 #[derive(Debug)]
 pub struct OuterJoins;
 

@@ -1,9 +1,9 @@
-//! `count(*) OVER (ORDER BY a RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)`, where `a` may be itself one step before: NULL, NaN, infinity, 1e17, and
-//! a date an hour before.
+//! `count(*) OVER (ORDER BY a RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)`, if `a` minus the offset may be `a` itself: NULL, NaN, infinity,
+//! 1e17, and a date minus an hour.
 //!
-//! The frame of such a row has all rows like it. DataFusion's window that holds few rows takes a frame that ends before its row
-//! for known when it comes to the row, and rows like it are still to come (`WindowExpr::uses_bounded_memory`, datafusion-physical-expr,
-//! src/window). So the window that holds the partition stands in its place.
+//! The frame of such a row contains all its peers. DataFusion's bounded window assumes that a frame that ends before its row is complete
+//! when it reaches the row, but some peers are still to come (`WindowExpr::uses_bounded_memory`, datafusion-physical-expr, src/window). So
+//! the window that holds the whole partition replaces it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
-/// After the rules that choose windows.
+/// Runs after the rules that choose windows.
 #[derive(Debug)]
 pub struct RangeFrames;
 

@@ -1,7 +1,7 @@
-//! Tensors of a recursive query have the shapes that its first part says, as all columns have that part's types.
+//! Tensors of a recursive query have the shapes of its first part, just as all columns have that part's types.
 //!
-//! DataFusion takes the rows of the query for what the first part said before our rules ran, and makes no operators of two parts whose
-//! fields say different things.
+//! DataFusion gives the rows of the query the fields that the first part had before our rules ran, and makes no operators of two parts
+//! whose fields have different metadata.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 
-/// The query with a recursive part that says what the first part does.
+/// The query whose recursive part has the metadata of the first part.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub fn reconciled(query: RecursiveQuery) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::RecursiveQuery(query)))
 }
 
-/// What a column of the recursive part is to say. None: it says so, or is no list of a fixed size.
+/// The metadata for a column of the recursive part. `None` if the column has it already, or is not a list of a fixed size.
 fn wanted(query: &str, said: &Field, found: &Field) -> Result<Option<HashMap<String, String>>> {
     let is_alike = said.data_type() == found.data_type() && matches!(said.data_type(), DataType::FixedSizeList(..));
     if !is_alike || said.metadata() == found.metadata() {
@@ -51,7 +51,7 @@ fn wanted(query: &str, said: &Field, found: &Field) -> Result<Option<HashMap<Str
     }
     match (shape_of(said), shape_of(found)) {
         (Some(shape), Some(other)) if shape != other => Err(of_another_shape(query, said, found)),
-        // Lists go into a column of tensors as they do in INSERT.
+        // Lists are accepted for a column of tensors, as in INSERT.
         _ => Ok(Some(said.metadata().clone())),
     }
 }
@@ -66,7 +66,7 @@ fn of_another_shape(query: &str, said: &Field, found: &Field) -> DataFusionError
     EngineError::Sql { message, position: None, hint }.into_datafusion()
 }
 
-/// The recursive part, to which its own rows are what the first part says.
+/// The recursive part, which now reads its own rows with the metadata of the first part.
 fn with_own_rows(query: &RecursiveQuery, first: &DFSchema) -> Result<LogicalPlan> {
     let fields: Vec<Field> = first.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     let schema = Schema::new_with_metadata(fields, first.metadata().clone());

@@ -1,4 +1,4 @@
-//! Rules as functions: DataFusion asks for a type with a name for each.
+//! Rules as functions: DataFusion requires a named type for each.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! A projection of the same expressions as the one below it is not that one again, unless all of them are columns.
+//! A projection with the same expressions as the one below it is redundant only if all of them are columns.
 //!
-//! DataFusion takes the upper one away (datafusion-optimizer 55.2, optimize_projections/mod.rs, line 559), as if `x + x` of `x + x`
-//! were `x + x`. While it merges projections, the two differ by an alias.
+//! DataFusion removes the upper one (datafusion-optimizer 55.2, optimize_projections/mod.rs, line 559), as if `x + x` of `x + x` were
+//! `x + x`. While it merges projections, an alias makes the two differ.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::rule::{Rule, around};
 
-/// Ours, if the rule is DataFusion's that merges projections.
+/// Our rule, if this is DataFusion's that merges projections.
 pub fn in_place_of_projections(rule: Rule) -> Rule {
     around(rule, &[&OptimizeProjections::new()], merged)
 }
@@ -24,7 +24,7 @@ fn merged(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerC
     plan.transform_down_with_subqueries(apart)?.transform_data(|plan| theirs.rewrite(plan, config))
 }
 
-/// The lower one is changed: an upper one loses its aliases when it is merged with one above it.
+/// Changes the lower one: an upper one loses its aliases when it is merged with the projection above.
 fn apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Projection(upper) = &plan else { return Ok(Transformed::no(plan)) };
     let LogicalPlan::Projection(lower) = upper.input.as_ref() else { return Ok(Transformed::no(plan)) };

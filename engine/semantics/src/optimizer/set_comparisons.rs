@@ -1,11 +1,11 @@
-//! `x > ALL (SELECT …)` and its like, wherever they stand.
+//! `x > ALL (SELECT …)` and the like, in any position.
 //!
-//! DataFusion makes a CASE of two subqueries of each, and the expression around it has another name then: an aggregate or a window of
-//! one is a column that the query no longer finds, as in `SELECT sum(CASE WHEN a < ANY (SELECT b FROM u) THEN 1 END) FROM t`
+//! DataFusion rewrites each to a CASE of two subqueries, and the expression around it changes its name: the query no longer finds an
+//! aggregate or window column with one inside, as in `SELECT sum(CASE WHEN a < ANY (SELECT b FROM u) THEN 1 END) FROM t`
 //! (rewrite_set_comparison.rs maps the expressions of a node without a `NamePreserver`).
 //!
-//! And what stands on the left of ALL, ANY or IN comes to stand in the subquery on the right, or in a join. A subquery that looks outside
-//! has no meaning there, so it becomes a column of the rows below.
+//! The left operand of ALL, ANY or IN also moves into the subquery on the right, or into a join. A correlated subquery has no meaning
+//! there, so it becomes a column of the rows below.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::in_subqueries::of_single_rows;
 use super::nested_order;
 use super::rule::{Rule, around};
 
-/// Ours, if the rule is DataFusion's for them.
+/// Our rule, if this is DataFusion's for set comparisons.
 pub fn in_place_of_comparisons(rule: Rule) -> Rule {
     around(rule, &[&RewriteSetComparison::new()], under_their_names)
 }
@@ -38,7 +38,7 @@ fn under_their_names(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn
         let mut names = Vec::new();
         for expr in node.expressions() {
             if let Expr::GroupingSet(_) = &expr {
-                // It has no name: its keys are columns.
+                // A grouping set has no name: its keys are columns.
                 expr.apply_children(|key| {
                     names.push(preserver.save(key));
                     Ok(TreeNodeRecursion::Continue)
@@ -48,7 +48,7 @@ fn under_their_names(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn
             }
         }
         names.reverse();
-        // Of an aggregate without groups it is a comparison with its value. All below has none any more.
+        // With an aggregate without groups it becomes a comparison with its value. The nodes below have been rewritten already.
         let schema = merge_schema(&node.inputs());
         let node = node.map_expressions(|expr| {
             let made = of_single_rows(expr)?.transform_up(|part| Ok(nested_order::comparison(part, &schema)))?;
@@ -74,7 +74,7 @@ fn under_their_names(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn
     })
 }
 
-/// The node above a projection that has what stands on the left, where that looks outside.
+/// The node above a projection that computes the correlated left operands.
 fn with_left_columns(node: LogicalPlan) -> Result<LogicalPlan> {
     let input = match node.inputs().as_slice() {
         [input] => Some((*input).clone()),
@@ -102,7 +102,7 @@ fn with_left_columns(node: LogicalPlan) -> Result<LogicalPlan> {
     node.data.with_new_exprs(node.data.expressions(), vec![input])
 }
 
-/// Whether it has a subquery that does.
+/// Whether it contains a correlated subquery.
 fn looks_outside(expr: &Expr) -> bool {
     let found = expr.exists(|part| {
         Ok(match part {

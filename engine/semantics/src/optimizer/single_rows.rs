@@ -1,11 +1,11 @@
-//! `(SELECT b FROM t WHERE t.k = u.x)`: a subquery that looks at the row outside and is no aggregate.
+//! `(SELECT b FROM t WHERE t.k = u.x)`: a correlated subquery that is not an aggregate.
 //!
-//! DataFusion makes a join of one that is an aggregate and refuses the others. So it becomes an aggregate, of a value and of how many rows
-//! there are, and [`OnlyRow`] takes the value where that is one. It also looks at the row outside: what did not, DataFusion would compute
-//! of all rows below the join, and those that nobody asks for may be several.
+//! DataFusion makes a join of an aggregate and refuses other subqueries. So the subquery becomes an aggregate of a value and of the number
+//! of rows, and [`OnlyRow`] takes the value if that number is one. The call also refers to the outer row: without that, DataFusion would
+//! compute it for all rows below the join, and rows that are not needed may have several matches.
 //!
-//! `(SELECT max(b) FROM t WHERE t.k = u.x HAVING count(*) = 0)`: DataFusion forgets the condition where it is true of no rows. So the value
-//! is NULL where the condition is not true. What it answers wrongly in other ways is refused, as in LATERAL.
+//! `(SELECT max(b) FROM t WHERE t.k = u.x HAVING count(*) = 0)`: DataFusion drops the condition if it is true for no rows. So the value is
+//! NULL if the condition is not true. Other forms that it would answer wrongly are refused, as in LATERAL.
 
 use std::sync::{Arc, LazyLock};
 
@@ -31,7 +31,7 @@ use common::error::EngineError;
 static ONLY_ROW: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Immutable) })));
 
-/// Once the types are known.
+/// Runs once the types are known.
 pub fn single_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
         if let LogicalPlan::Join(join) = &plan {
@@ -67,7 +67,7 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Of an aggregate that has one row without its HAVING.
+/// For an aggregate that has exactly one row without its HAVING.
 fn with_condition_in_value(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Projection(Projection { expr, input, .. }) = plan else { return Ok(None) };
     let ([value], LogicalPlan::Filter(Filter { predicate, input, .. })) = (expr.as_slice(), input.as_ref()) else { return Ok(None) };
@@ -80,7 +80,7 @@ fn with_condition_in_value(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(vec![value], Arc::clone(input))?)))
 }
 
-/// One of the row outside, where all that the subquery looks at is there.
+/// A column of the outer row, if the schema has all outer columns of the subquery.
 fn outer_column(subquery: &Subquery, schema: &DFSchema) -> Option<Expr> {
     let outer = subquery.outer_ref_columns.iter().map(|column| match column {
         Expr::OuterReferenceColumn(_, column) if schema.has_column(column) => Some(Expr::Column(column.clone())),
@@ -89,7 +89,7 @@ fn outer_column(subquery: &Subquery, schema: &DFSchema) -> Option<Expr> {
     outer.collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
-/// Whether nothing says how many rows there are at most, nor which of them.
+/// Whether nothing limits the number of rows or selects among them.
 fn has_plain_rows(plan: &LogicalPlan) -> Result<bool> {
     let mut is_plain = plan.schema().fields().len() == 1 && plan.max_rows().is_none_or(|rows| rows > 1);
     plan.apply(|node| {
@@ -109,11 +109,11 @@ fn with_count(subquery: Subquery) -> Result<Subquery> {
     let columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
     let [value, rows] = <[Expr; 2]>::try_from(columns).or_else(|_| internal_err!("an aggregate of two values has others"))?;
     let both = named_struct().call(vec![lit("value"), value, lit("rows"), rows]);
-    // Columns of the condition come to stand beside it.
+    // Columns of the condition will be added to it.
     Ok(Subquery { subquery: Arc::new(plan.project(vec![both.alias("__only_row")])?.build()?), ..subquery })
 }
 
-/// The value of a subquery, beside which it says how many rows it has.
+/// Takes the value of a subquery that also returns its number of rows.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OnlyRow {
     signature: Signature,
@@ -146,7 +146,7 @@ impl ScalarUDFImpl for OnlyRow {
             let message = "the subquery gives more than one row where one value is expected".to_string();
             return Err(EngineError::Execution { message, hint }.into_datafusion());
         }
-        // What lies beneath NULL is no value.
+        // A value beneath a NULL does not count.
         match found.nulls() {
             None => Ok(ColumnarValue::Array(Arc::clone(values))),
             Some(nulls) => Ok(ColumnarValue::Array(nullif(values, &BooleanArray::new(!nulls.inner(), None))?)),

@@ -1,7 +1,7 @@
-//! Groups of which the first few are wanted, `GROUP BY x ORDER BY max(y) LIMIT 5`, and whose keys are floats.
+//! Top groups by an aggregate, `GROUP BY x ORDER BY max(y) LIMIT 5`, with float keys.
 //!
-//! DataFusion keeps so many groups and no more, and looks for the group of a key with an equality by which NaN is none: each was a group of
-//! its own, and one that was to go was not found. Such groups are all kept, as without the LIMIT.
+//! DataFusion keeps only that many groups, and looks up the group of a key with an equality that is false for NaN: each NaN made a new
+//! group, and a group to evict was not found. So all such groups are kept, as without the LIMIT.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::physical_optimizer::topk_aggregation::TopKAggregation;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
-/// Ours, if the rule is DataFusion's that has aggregates keep few groups.
+/// Our rule, if this is DataFusion's that limits the groups of aggregates.
 pub fn in_place_of_topk(rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
     let theirs = TopKAggregation::new();
     if rule.name() == theirs.name() { Arc::new(TopKKeys(theirs)) } else { rule }
@@ -44,7 +44,7 @@ impl PhysicalOptimizerRule for TopKKeys {
 fn keeps_few_floats(aggregate: &AggregateExec) -> bool {
     let input = aggregate.input().schema();
     let mut keys = aggregate.group_expr().expr().iter();
-    // Without an order it is the LIMIT of a DISTINCT, which looks for groups as ever.
+    // Without an order it is the LIMIT of a DISTINCT, which uses the normal lookup.
     aggregate.limit_options().is_some_and(|limit| limit.descending.is_some())
         && keys.any(|(key, _)| key.data_type(&input).is_ok_and(|data_type| data_type.is_floating()))
 }

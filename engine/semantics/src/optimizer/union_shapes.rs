@@ -1,7 +1,7 @@
-//! A UNION of tensors of several shapes is one of lists of fixed size.
+//! A UNION of tensors with different shapes yields lists of fixed size.
 //!
-//! DataFusion's plan of a UNION keeps what the inputs' metadata have in common, and the plan that runs what any of them says: of
-//! tensors of two shapes all would have one of them.
+//! In DataFusion, the logical plan of a UNION keeps the metadata that all inputs share, and the physical plan that of any input: tensors
+//! of two shapes would all get one of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Union(Union::try_new(inputs)?)))
 }
 
-/// What they are when they run: coercion has told inputs that they have the schema of the UNION.
+/// The fields at run time: coercion has given the inputs the schema of the UNION.
 fn fields_of(input: &LogicalPlan) -> Result<Vec<FieldRef>> {
     match input {
         LogicalPlan::Projection(projection) => projection.expr.iter().map(|expr| Ok(expr.to_field(projection.input.schema())?.1)).collect(),
@@ -40,8 +40,8 @@ fn fields_of(input: &LogicalPlan) -> Result<Vec<FieldRef>> {
     }
 }
 
-/// What a column of tensors is to say in all inputs; None where nothing is to be done. An input that says nothing, as a NULL
-/// does, says nothing else either.
+/// The metadata that a column of tensors should have in all inputs; `None` if nothing has to change. An input without metadata, such as
+/// NULL, does not count.
 fn common(inputs: &[Vec<FieldRef>], column: usize) -> Option<HashMap<String, String>> {
     let fields = inputs.iter().filter_map(|fields| fields.get(column));
     let said: Vec<&FieldRef> = fields.filter(|field| !field.metadata().is_empty()).collect();
@@ -51,7 +51,7 @@ fn common(inputs: &[Vec<FieldRef>], column: usize) -> Option<HashMap<String, Str
     }
     let shape = |field: &Field| [EXTENSION_NAME, EXTENSION_METADATA].map(|key| field.metadata().get(key).cloned());
     match others.iter().all(|other| shape(other) == shape(first)) {
-        // Of tensors alike what else differs goes.
+        // If the shapes match, other differences are dropped.
         true => {
             let keys = [EXTENSION_NAME, EXTENSION_METADATA].into_iter().zip(shape(first));
             Some(keys.filter_map(|(key, value)| Some((key.to_string(), value?))).collect())
@@ -67,13 +67,13 @@ fn said_so(input: &Arc<LogicalPlan>, fields: &[FieldRef], wanted: &[Option<HashM
     with_metadata(input, &wanted)
 }
 
-/// The plan whose columns say just this, where something is wanted.
+/// The plan whose columns have exactly this metadata, where `wanted` has some.
 pub fn with_metadata(input: &Arc<LogicalPlan>, wanted: &[Option<HashMap<String, String>>]) -> Result<Arc<LogicalPlan>> {
     let columns = input.schema().iter().zip(wanted).map(|((table, field), wanted)| {
         let column = Expr::Column(Column::from((table, field)));
         match wanted {
             Some(wanted) => {
-                // With a name, so that just this is the metadata.
+                // A cast with a named field sets exactly this metadata.
                 let field_wanted = Field::new("list", field.data_type().clone(), true).with_metadata(wanted.clone());
                 Expr::Cast(Cast::new_from_field(Box::new(column), Arc::new(field_wanted))).alias_qualified(table.cloned(), field.name())
             }

@@ -1,4 +1,4 @@
-//! UNNEST of a struct: DataFusion's operator shows what lies beneath a struct that is NULL, and a field is NULL then.
+//! UNNEST of a struct: DataFusion's operator shows the values beneath a NULL struct, but its fields must be NULL.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
             found = true;
             Ok(Transformed::yes(with_fields(unnest)?))
         }
-        // What may be NULL above may be so now.
+        // Columns above may be nullable now.
         part if found => Ok(Transformed::yes(part.recompute_schema()?)),
         part => Ok(Transformed::no(part)),
     })

@@ -1,7 +1,7 @@
-//! VALUES with subqueries in it.
+//! VALUES with subqueries.
 //!
-//! DataFusion evaluates rows of VALUES when it makes operators of them, before any subquery has run. Here such a value is computed
-//! above the rows, in the row that it belongs to, by its number.
+//! DataFusion evaluates rows of VALUES when it makes operators of them, before any subquery has run. Here a projection above the rows
+//! computes such a value for its row, by the row's number.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, lit};
 
 const NUMBER: &str = "__row";
 
-/// Once the rows have one type.
+/// Runs once the rows have one type.
 pub fn values_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut found = false;
     let plan = plan.transform_up_with_subqueries(|plan| match plan {
@@ -21,14 +21,14 @@ pub fn values_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
             found = true;
             Ok(Transformed::yes(computed_above(values)?))
         }
-        // What may be NULL above may be so now.
+        // Columns above may be nullable now.
         plan if found => Ok(Transformed::yes(plan.recompute_schema()?)),
         plan => Ok(Transformed::no(plan)),
     });
     plan.data()
 }
 
-/// Of any kind.
+/// Whether it contains a subquery of any kind.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
     // The walk itself cannot fail.
     expr.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_))))

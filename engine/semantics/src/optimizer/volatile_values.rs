@@ -1,8 +1,8 @@
-//! A value that is another one each time (of random()) is made once where a statement says it once.
+//! A volatile expression (of random()) that occurs once in a statement is evaluated once.
 //!
-//! DataFusion says some expressions in terms of others that name a part twice: `x BETWEEN a AND b` as two comparisons, `floor(x) = 5` as the
-//! range of `x`, `coalesce(x, y)` as a CASE that asks for `x` before it takes `x`. Where such a part is volatile, functions that make it
-//! once take their places. Plans alone have these functions, no statement can name them.
+//! DataFusion rewrites some expressions to others that use a part twice: `x BETWEEN a AND b` to two comparisons, `floor(x) = 5` to a range
+//! of `x`, `coalesce(x, y)` to a CASE that tests `x` before it returns `x`. If such a part is volatile, functions that evaluate it once
+//! replace them. Only plans have these functions; no statement can name them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,7 @@ use crate::functions::map_under_names;
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(OnceRewriter::Between.into()));
 static COALESCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(OnceRewriter::Coalesce.into()));
 
-/// Once the types are known.
+/// Runs once the types are known.
 #[derive(Debug)]
 pub struct VolatileValues;
 
@@ -58,13 +58,13 @@ fn made_once(expr: Expr) -> Transformed<Expr> {
             if matches!(func.name(), "coalesce" | "nvl")
                 && args.split_last().is_some_and(|(_, others)| others.iter().any(Expr::is_volatile)) =>
         {
-            // The function is given all its arguments, and one behind a value may fail.
+            // The function evaluates all its arguments, and one after a value that is never NULL may fail.
             if let Some(last) = args.iter().position(is_never_null) {
                 args.truncate(last + 1);
             }
             Transformed::yes(COALESCE.call(args))
         }
-        // These say what they give for which range of their argument.
+        // These functions implement `preimage`, which yields the range of their argument.
         Expr::ScalarFunction(call) if matches!(call.name(), "floor" | "date_part") && call.args.iter().any(Expr::is_volatile) => {
             Transformed::yes(kept(Expr::ScalarFunction(call)))
         }
@@ -72,7 +72,7 @@ fn made_once(expr: Expr) -> Transformed<Expr> {
     }
 }
 
-/// DataFusion takes `random()` for one that may be NULL.
+/// DataFusion treats `random()` as nullable.
 fn is_never_null(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => !value.is_null(),

@@ -1,11 +1,10 @@
-//! Dear expressions of window functions are evaluated below the window, and casts of what is a key, too.
+//! Evaluates expensive expressions of window functions below the window, and also keys that cast a sort column.
 //!
-//! A window evaluates what it needs for all rows of a partition that it holds, and again when more
-//! come. In a projection below it each row is evaluated once, and a cancelled query stops between two
-//! slices of them (`cancel/operators.rs`).
+//! A window evaluates them for all rows of a partition that it holds, and again when more rows come. In a projection below it each row is
+//! evaluated once, and a cancelled query stops between two slices of rows (`cancel/operators.rs`).
 //!
-//! Of casts DataFusion knows that rows in the order of `ts::date, ts` are in that of `ts` while it leaves out sorts, and not when
-//! it checks the plan: `avg(v) OVER (PARTITION BY ts::date ORDER BY ts), row_number() OVER (ORDER BY ts)` was an error where `ts` is NOT NULL.
+//! When DataFusion removes sorts, it knows that rows in the order of `ts::date, ts` are in that of `ts`; when it checks the plan, it does
+//! not. `avg(v) OVER (PARTITION BY ts::date ORDER BY ts), row_number() OVER (ORDER BY ts)` was an error if `ts` is NOT NULL.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,7 +47,7 @@ fn with_arguments_below(window: Window) -> Result<Transformed<LogicalPlan>> {
 
 struct ArgumentProjection<'a> {
     schema: &'a DFSchema,
-    /// What the projection computes, each under its name.
+    /// The expressions that the projection computes, each with its name.
     expensive: Vec<(Expr, String)>,
 }
 
@@ -71,7 +70,7 @@ impl ArgumentProjection<'_> {
         new.data()
     }
 
-    /// Constants stay: some arguments have to be ones. So does what a subquery takes from outside.
+    /// Constants stay, because some arguments must be constant. Expressions with columns of an outer query stay too.
     fn may_be_below(&self, expr: &Expr) -> bool {
         expr.any_column_refs()
             && !expr.is_volatile()

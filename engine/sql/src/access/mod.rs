@@ -1,4 +1,4 @@
-//! The statements about users, roles and grants, which the parser knows in part and in other words:
+//! The statements about users, roles and grants. The parser supports only some of them, with other syntax:
 //!
 //! ```text
 //! CREATE USER [IF NOT EXISTS] name [WITH] PASSWORD 'text' [ADMIN]

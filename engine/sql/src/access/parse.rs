@@ -1,5 +1,4 @@
-//! Tokens to a statement. What is wrong is said by how it is to be written, and never by what was found: that may be
-//! a password.
+//! Parses tokens to a statement. An error shows the expected syntax and never the text that was found: that may be a password.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -89,7 +88,7 @@ fn show_grants(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     Some(AccessStatement::ShowGrants { of })
 }
 
-/// Of GRANT and REVOKE alike.
+/// The common clause of GRANT and REVOKE.
 enum GrantClause {
     Roles { roles: Vec<String>, whom: Vec<String> },
     Privileges { privileges: GrantedPrivileges, on: GrantTarget, whom: Vec<String> },
@@ -111,7 +110,7 @@ impl GrantClause {
     }
 }
 
-/// None where it is written wrongly; an error for what is not supported.
+/// `None` for wrong syntax; an error for what is not supported.
 fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<GrantClause>, EngineError> {
     let Some(things) = things(words)? else { return Ok(None) };
     let on = if words.accept(&["ON"]) { Some(object(words)?) } else { None };
@@ -142,7 +141,7 @@ fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<Grant
 
 enum PrivilegeList {
     All,
-    /// Privileges or roles.
+    /// The names of privileges or roles.
     Named(Vec<String>),
 }
 
@@ -159,14 +158,14 @@ fn things(words: &mut TokenReader<'_>) -> Result<Option<PrivilegeList>, EngineEr
     Ok(names.map(PrivilegeList::Named))
 }
 
-/// None where no object of ours is named.
+/// `None` if the statement names no object of ours.
 fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineError> {
     if words.accept(&["ALL", "TABLES", "IN", "SCHEMA"]) {
         let hint = "write ON SCHEMA s: that is for every table in it, also for those to come";
         return Err(EngineError::unsupported("ON ALL TABLES IN SCHEMA", Some(hint)));
     }
     if words.accept(&["SCHEMA"]) {
-        // With the name of the store before it, or without.
+        // With or without the name of the database in front.
         return Ok(words.table().map(|name| GrantTarget::Schema(name.table().to_string())));
     }
     if words.accept(&["DATABASE"]) {

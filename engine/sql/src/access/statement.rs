@@ -1,4 +1,4 @@
-//! What the statements say.
+//! The parsed statements.
 
 use std::fmt;
 
@@ -48,13 +48,13 @@ pub enum AccessStatement {
         on: GrantTarget,
         from: Vec<String>,
     },
-    /// None: those of who asks.
+    /// `None` for the grants of the current user.
     ShowGrants {
         of: Option<String>,
     },
 }
 
-/// A password in a statement. No log and no error has it.
+/// A password in a statement. It never appears in a log or an error.
 #[derive(Clone)]
 pub struct Secret(pub String);
 
@@ -72,7 +72,7 @@ pub enum UserChange {
 
 #[derive(Debug)]
 pub enum GrantedPrivileges {
-    /// But ownership, and the right to files.
+    /// All except ownership and the right to files.
     All,
     These(Vec<Privilege>),
 }
@@ -81,6 +81,6 @@ pub enum GrantedPrivileges {
 pub enum GrantTarget {
     Store,
     Schema(String),
-    /// Or a view.
+    /// A table or a view.
     Table(TableReference),
 }

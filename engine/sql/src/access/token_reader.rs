@@ -1,4 +1,4 @@
-//! The tokens of a statement, one after the other.
+//! Reads the tokens of a statement one after the other.
 
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -19,7 +19,7 @@ impl<'a> TokenReader<'a> {
         self.tokens.iter().copied()
     }
 
-    /// Goes past these keywords if they are next, all of them.
+    /// Consumes these keywords if all of them come next.
     pub fn accept(&mut self, keywords: &[&str]) -> bool {
         let is_next = keywords.iter().enumerate().all(|(ahead, keyword)| self.ahead(ahead).is_some_and(|token| is_word(token, keyword)));
         if is_next {
@@ -36,7 +36,7 @@ impl<'a> TokenReader<'a> {
         is_next
     }
 
-    /// As it is compared: in lower case if it is not quoted.
+    /// The normalized name: in lower case unless it is quoted.
     pub fn name(&mut self) -> Option<String> {
         let Some(Token::Word(word)) = self.ahead(0) else { return None };
         self.at += 1;
@@ -73,7 +73,7 @@ impl<'a> TokenReader<'a> {
         }
     }
 
-    /// Whether nothing is left but semicolons.
+    /// Whether only semicolons are left.
     pub fn end(&mut self) -> bool {
         while self.accept_token(&Token::SemiColon) {}
         self.ahead(0).is_none()

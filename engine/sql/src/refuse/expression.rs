@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, CeilFloorKind, DateTimeField, Expr, Interval, Subscript, TypedString, UnaryOperator, Value,
@@ -26,7 +26,7 @@ pub fn check(expr: &Expr) -> Refusal {
             unless(!any, "LIKE ANY", "write a LIKE for each pattern, with OR between them")?;
             check_pattern(pattern, escape_char.as_ref().map(|escape| &escape.value))
         }
-        // It becomes a regular expression, see `similar`.
+        // It is rewritten to a regular expression, see `similar`.
         Expr::SimilarTo { negated: _, expr: _, pattern: _, escape_char: _ } => YES,
         Expr::RLike { negated: _, expr: _, pattern: _, regexp: _ } => no("RLIKE and REGEXP", "write a ~ 'pattern'"),
         Expr::AnyOp { left: _, compare_op: _, right: _, is_some: _ } | Expr::AllOp { left: _, compare_op: _, right: _ } => YES,
@@ -48,7 +48,7 @@ pub fn check(expr: &Expr) -> Refusal {
             unless(is_plain, "ceil() and floor() to a unit or to digits", "use date_trunc(), or divide before and multiply after")
         }
         Expr::Position { expr: _, r#in: _ } => YES,
-        // Two notations of one thing.
+        // Two notations with the same meaning.
         Expr::Substring { expr: _, substring_from: _, substring_for: _, special: _, shorthand: _ } => YES,
         Expr::Trim { trim_where: _, trim_what, expr: _, trim_characters } => {
             let count = trim_characters.as_ref().map_or(0, Vec::len) + usize::from(trim_what.is_some());
@@ -77,7 +77,7 @@ pub fn check(expr: &Expr) -> Refusal {
     }
 }
 
-/// As in PostgreSQL, a pattern does not end with the sign that takes the meaning from the next one.
+/// As in PostgreSQL, a pattern must not end with the escape character.
 fn check_pattern(pattern: &Expr, escape: Option<&Value>) -> Refusal {
     let (Expr::Value(pattern), Some(Value::SingleQuotedString(escape))) = (pattern, escape) else { return YES };
     let (Value::SingleQuotedString(pattern), Ok(escape)) = (&pattern.value, escape.parse::<char>()) else { return YES };

@@ -1,4 +1,4 @@
-//! Calls of functions, and windows.
+//! Checks function calls and windows.
 
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
@@ -9,7 +9,7 @@ use super::query::check_key;
 use super::{Refusal, YES, no, unless};
 
 pub fn check(function: &Function) -> Refusal {
-    // What of them a function of its kind can use is asked where the functions are known, see `function_clauses`.
+    // `function_clauses` checks which of these clauses a function supports, because it knows the functions.
     let Function { name, uses_odbc_syntax: _, parameters, args, filter: _, null_treatment: _, over, within_group } = function;
     unless(*parameters == FunctionArguments::None, "a function with two lists of arguments", "write all arguments into one list")?;
     let count = match args {
@@ -73,7 +73,7 @@ fn counts_distinct_rows(args: &FunctionArguments) -> bool {
 }
 
 pub fn check_window(window: &WindowSpec) -> Refusal {
-    // The name is used, see `named_windows`.
+    // The name is supported, see `named_windows`.
     let WindowSpec { window_name: _, partition_by: _, order_by, window_frame } = window;
     order_by.iter().try_for_each(check_key)?;
     let Some(WindowFrame { units, start_bound, end_bound }) = window_frame else { return YES };

@@ -1,8 +1,7 @@
-//! Clauses that DataFusion reads and then forgets, or answers wrongly. Each would change the answer, so
-//! each is an error.
+//! Refuses clauses that DataFusion parses and then ignores, or answers wrongly. Each would change the answer, so each is an error.
 //!
-//! The pages below name each field of what a query is parsed into and leave none out, so that a field that the parser gets is
-//! looked at here before anything compiles: it is used, or refused.
+//! The modules below destructure each type of the syntax tree completely. So a new field of the parser does not compile until it is used
+//! or refused here.
 
 mod expression;
 mod function;
@@ -43,11 +42,11 @@ pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
 
 #[derive(Default)]
 struct IgnoredClauses {
-    /// The next query is the whole statement.
+    /// Whether the next query is the whole statement.
     is_whole: bool,
 }
 
-/// What is not supported, and what to do instead.
+/// Breaks with the unsupported feature and what to use instead.
 type Refusal = ControlFlow<(String, &'static str)>;
 
 fn no(feature: &str, hint: &'static str) -> Refusal {

@@ -1,4 +1,4 @@
-//! Queries: what stands around SELECT and VALUES.
+//! Checks the clauses around SELECT and VALUES.
 
 use datafusion::sql::sqlparser::ast::{
     Cte, ExprWithAlias, ExprWithAliasAndOrderBy, Fetch, LimitClause, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
@@ -34,7 +34,7 @@ pub fn check(query: &Query, is_whole: bool) -> Refusal {
 fn check_with(with: &With) -> Refusal {
     let With { with_token: _, recursive: _, cte_tables } = with;
     cte_tables.iter().try_for_each(|table| {
-        // Whether a query is kept in memory changes nothing in the answer.
+        // Materialization does not change the answer.
         let Cte { alias, query: _, from, materialized: _, closing_paren_token: _ } = table;
         check_alias(alias)?;
         unless(from.is_none(), "FROM behind a query of WITH", "leave it out")
@@ -50,7 +50,7 @@ fn check_body(body: &SetExpr, is_whole: bool) -> Refusal {
             check_body(right, false)
         }
         SetExpr::Values(Values { explicit_row: _, value_keyword: _, rows: _ }) => YES,
-        // `WITH … UPDATE` is parsed so, and so is an UPDATE where a query should be.
+        // The parser accepts `WITH … UPDATE` in this form, and also an UPDATE instead of a query.
         SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
             unless(is_whole, "a statement that changes rows inside a query", "run it by itself, before the query")
         }
@@ -68,7 +68,7 @@ fn check_set(op: SetOperator, quantifier: SetQuantifier) -> Refusal {
     };
     match op {
         SetOperator::Union => YES,
-        // DataFusion answers these as if ALL were not there.
+        // DataFusion answers these as if ALL were missing.
         SetOperator::Except | SetOperator::Intersect => {
             unless(!is_counted, "INTERSECT ALL BY NAME and EXCEPT ALL BY NAME", "name the columns in the same order, and leave BY NAME out")
         }
@@ -92,7 +92,7 @@ fn check_key_of_query(key: &OrderByExpr) -> Refusal {
     check_constant(&key.expr)
 }
 
-/// Of an ORDER BY, wherever it is.
+/// Checks a key of any ORDER BY.
 pub fn check_key(key: &OrderByExpr) -> Refusal {
     let OrderByExpr { expr: _, options: OrderByOptions { asc: _, nulls_first: _ }, with_fill } = key;
     unless(with_fill.is_none(), "WITH FILL of ORDER BY", "join a series of all values, as of generate_series()")

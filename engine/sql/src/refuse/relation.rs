@@ -1,4 +1,4 @@
-//! What stands in FROM: tables, joins, and their names.
+//! Checks tables, joins and aliases in FROM.
 
 use datafusion::sql::sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins,

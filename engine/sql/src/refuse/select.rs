@@ -1,4 +1,4 @@
-//! SELECT: its items and its clauses.
+//! Checks the items and clauses of SELECT.
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, GroupByExpr, GroupByWithModifier, NamedWindowDefinition, NamedWindowExpr, Select, SelectItem,
@@ -12,12 +12,12 @@ use super::{Refusal, YES, no, unless};
 pub fn check(select: &Select) -> Refusal {
     let Select {
         select_token: _,
-        // They are comments.
+        // Hints are comments.
         optimizer_hints: _,
         distinct,
         select_modifiers,
         top,
-        // Only says where TOP stands.
+        // Only says where TOP was written.
         top_before_distinct: _,
         projection,
         exclude,
@@ -34,10 +34,10 @@ pub fn check(select: &Select) -> Refusal {
         having: _,
         named_window,
         qualify: _,
-        // Only says which of the two stands first.
+        // Only says which of the two came first.
         window_before_qualify: _,
         value_table_mode,
-        // Where FROM stands, see `from_first`.
+        // Says where FROM was written, see `from_first`.
         flavor: _,
     } = select;
     match distinct {
@@ -92,7 +92,8 @@ fn check_group_by(group_by: &GroupByExpr) -> Refusal {
     }
 }
 
-/// Of an ORDER BY, a GROUP BY or a DISTINCT ON: as in PostgreSQL a number is a place in the SELECT list, and no other constant means anything.
+/// Checks a key of ORDER BY, GROUP BY or DISTINCT ON: as in PostgreSQL a number is a position in the SELECT list, and other constants have
+/// no meaning.
 pub fn check_constant(key: &Expr) -> Refusal {
     let Expr::Value(value) = key else { return YES };
     match &value.value {
@@ -125,7 +126,7 @@ pub fn check_items(items: &[SelectItem]) -> Refusal {
 }
 
 fn check_wildcard(options: &WildcardAdditionalOptions) -> Refusal {
-    // The others are used, see `wildcards`.
+    // The others are supported, see `wildcards`.
     let WildcardAdditionalOptions { wildcard_token: _, opt_ilike: _, opt_exclude: _, opt_except: _, opt_replace: _, opt_rename, opt_alias } =
         options;
     unless(opt_rename.is_none(), "* RENAME", "name the columns with AS")?;

@@ -1,5 +1,5 @@
-//! `FOR VERSION AS OF …` and `FOR SYSTEM_TIME AS OF …` (also `FOR TIMESTAMP AS OF …`) behind a table,
-//! which the parser does not know: the clause goes into the table's name.
+//! `FOR VERSION AS OF …` and `FOR SYSTEM_TIME AS OF …` (also `FOR TIMESTAMP AS OF …`) after a table. The parser does not know the clause,
+//! so it becomes part of the table's name.
 
 use std::ops::ControlFlow;
 
@@ -16,10 +16,10 @@ use crate::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 use common::type_names::quoted;
 
-/// A time is said with fewer tokens than this.
+/// The maximum number of tokens of a time.
 const TIME_TOKENS_MAX: usize = 512;
 
-/// Puts every clause into the name before it; whether there was one.
+/// Moves every clause into the name before it. Returns whether there was one.
 pub fn name_versions(sql: &str, dialect: &dyn Dialect, tokens: &mut Vec<TokenWithSpan>) -> Result<bool, EngineError> {
     let words: Vec<(usize, &TokenWithSpan)> = significant(tokens).collect();
     let mut edits = Vec::new();
@@ -50,7 +50,7 @@ fn begins_clause(words: &[(usize, &TokenWithSpan)]) -> bool {
     word(0, "FOR") && is_kind() && word(2, "AS") && word(3, "OF")
 }
 
-/// The tokens `from..end` of name and clause, and the one that takes their place. Those before `done` are of another clause.
+/// The tokens `from..end` of name and clause, and the token that replaces them. Tokens before `done` belong to another clause.
 fn named(
     sql: &str,
     dialect: &dyn Dialect,
@@ -97,12 +97,12 @@ fn named(
     Ok((from, end, TokenWithSpan::new(Token::make_word(&value, Some('"')), *span)))
 }
 
-/// As names without quotes are read.
+/// The name, normalized as unquoted names are.
 fn plain(name: &Word) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
-/// Whether the name that ends at `words[name]` stands where a statement says what it changes.
+/// Whether the name that ends at `words[name]` is the target of a write.
 fn is_written_to(words: &[(usize, &TokenWithSpan)], name: usize) -> bool {
     let token = |at: usize| words.get(at).map(|(_, token)| &token.token);
     let mut start = name;
@@ -114,7 +114,7 @@ fn is_written_to(words: &[(usize, &TokenWithSpan)], name: usize) -> bool {
     changes.iter().any(|keyword| before(1, keyword)) || (before(1, "FROM") && before(2, "DELETE"))
 }
 
-/// Columns are called by the table's name, also of an older version.
+/// Adds aliases, so that columns can be qualified with the table's name for an older version, too.
 pub fn alias_versions(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
@@ -145,7 +145,7 @@ fn last_part(name: &ObjectName) -> Option<&str> {
     Some(name.0.last()?.as_ident()?.value.as_str())
 }
 
-/// Makes the text of a query what somebody would write, with its clauses behind the names.
+/// Restores the text of a query with its clauses after the names.
 pub fn alias_version(query: &mut Query) {
     let _ = query.visit(&mut AliasVersions);
 }
@@ -157,7 +157,7 @@ impl VisitorMut for AliasVersions {
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<()> {
         if let Some((table, clause)) = last_part(name).and_then(split_name) {
-            // Without quotes an identifier is printed as it is.
+            // An unquoted identifier is printed unchanged.
             let text = Ident::new(format!("{} FOR {clause}", quoted(table)));
             if let Some(last) = name.0.last_mut() {
                 *last = ObjectNamePart::Identifier(text);

@@ -1,4 +1,4 @@
-//! How long versions stay: `'7 days'`, `INTERVAL '36 hours'`, `'forever'`, `0`.
+//! The retention of versions: `'7 days'`, `INTERVAL '36 hours'`, `'forever'`, `0`.
 
 use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use arrow::datatypes::IntervalMonthDayNano;
@@ -24,7 +24,7 @@ pub fn duration_ms(value: &ScalarValue) -> Result<u64, EngineError> {
             match text.trim().to_ascii_lowercase().as_str() {
                 "0" => return Ok(0),
                 "forever" => return Ok(FOREVER_MS),
-                // Without a unit Arrow takes it for months.
+                // Arrow reads a number without a unit as months.
                 text if text.parse::<f64>().is_ok() => return Err(not_a_duration(text)),
                 text => parse_interval_month_day_nano(text).map_err(|_| not_a_duration(text))?,
             }
@@ -34,7 +34,7 @@ pub fn duration_ms(value: &ScalarValue) -> Result<u64, EngineError> {
     of_interval(interval).ok_or_else(|| not_a_duration(&value.to_string()))
 }
 
-/// None for what has no fixed length, or goes backwards.
+/// `None` for an interval that has no fixed length or is negative.
 fn of_interval(interval: IntervalMonthDayNano) -> Option<u64> {
     if interval.months != 0 {
         return None;
@@ -49,7 +49,7 @@ fn not_a_duration(text: &str) -> EngineError {
     EngineError::Sql { message, position: None, hint }
 }
 
-/// What [`duration_ms`] understands.
+/// A text that [`duration_ms`] parses.
 pub fn duration_text(duration_ms: u64) -> String {
     if duration_ms == FOREVER_MS {
         return "forever".to_string();

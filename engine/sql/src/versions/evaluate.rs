@@ -1,4 +1,4 @@
-//! Times and durations in statements: constants, computed before anything is planned.
+//! Times and durations in statements: constants that are evaluated before planning.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use common::error::EngineError;
 
-/// The value of an expression that needs no rows.
+/// The value of a constant expression.
 pub fn constant(state: &SessionState, sql: &str) -> Result<ScalarValue, EngineError> {
     let refused = || {
         let message = format!("{sql} is not a constant");
@@ -21,7 +21,7 @@ pub fn constant(state: &SessionState, sql: &str) -> Result<ScalarValue, EngineEr
     };
     let schema = Arc::new(DFSchema::empty());
     let expr = match state.create_logical_expr(sql, &schema) {
-        // It names a column.
+        // The expression contains a column.
         Err(error) if matches!(error.find_root(), DataFusionError::SchemaError(..)) => return Err(refused()),
         expr => expr?,
     };
@@ -34,7 +34,7 @@ pub fn constant(state: &SessionState, sql: &str) -> Result<ScalarValue, EngineEr
     }
 }
 
-/// Milliseconds since 1970. Without a zone it is UTC, whatever the session's zone.
+/// Milliseconds since 1970. A time without a zone is in UTC, whatever the session's zone.
 pub fn time_ms(state: &SessionState, sql: &str) -> Result<i64, EngineError> {
     let value = constant(state, sql)?;
     let wrong = || {
@@ -46,7 +46,7 @@ pub fn time_ms(state: &SessionState, sql: &str) -> Result<i64, EngineError> {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {}
         _ => return Err(wrong()),
     }
-    // A date is its first moment.
+    // A date means its first moment.
     let zone = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     match value.cast_to(&zone) {
         Ok(ScalarValue::TimestampMillisecond(Some(time_ms), _)) => Ok(time_ms),
@@ -54,7 +54,7 @@ pub fn time_ms(state: &SessionState, sql: &str) -> Result<i64, EngineError> {
     }
 }
 
-/// As people write it.
+/// The time in readable form.
 pub fn time_text(time_ms: i64) -> String {
     timestamp_ms_to_datetime(time_ms).map_or_else(|| format!("{time_ms} ms"), |time| format!("{time} UTC"))
 }

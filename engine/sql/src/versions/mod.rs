@@ -1,8 +1,8 @@
-//! Versions in SQL: tables as they were, snapshots with names, RESTORE, and how long versions stay.
+//! Versions in SQL: older states of tables, named snapshots, RESTORE, and the retention of versions.
 //!
-//! `FROM t FOR VERSION AS OF 3` is a table of its own to DataFusion: its name is `t` with the clause
-//! behind it (`name.rs`), put there before the statement is parsed (`as_of.rs`) and found again by
-//! the schema of the store, which finds the version of a `point.rs`.
+//! To DataFusion, `FROM t FOR VERSION AS OF 3` is a separate table. Its name is `t` followed by the clause (`name.rs`). The name is
+//! written before the statement is parsed (`as_of.rs`), and the schema of the store parses it again and finds the version of a point in
+//! time (`point.rs`).
 
 mod as_of;
 pub mod duration;
@@ -11,7 +11,7 @@ mod name;
 pub mod point;
 pub mod statement;
 
-/// The name of the setting of the store that says how long versions stay.
+/// The name of the store's setting for the retention of versions.
 pub const RETENTION: &str = "retention";
 
 pub use as_of::{alias_version, alias_versions, name_versions};

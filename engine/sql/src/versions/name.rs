@@ -1,10 +1,10 @@
 //! The name under which DataFusion looks up a table at a version.
 
-/// Stands between a table's name and the clause. A no-break space, so that a plan or an error that
-/// shows the name can be read, and no name that somebody types has it.
+/// Separates a table's name from the clause. It is a no-break space, so a plan or an error with the name stays readable, and no typed name
+/// contains it.
 const MARK: char = '\u{a0}';
 
-/// `clause` is what follows FOR.
+/// `clause` is the text after FOR.
 pub fn versioned_name(table: &str, clause: &str) -> String {
     format!("{table}{MARK}FOR {clause}")
 }

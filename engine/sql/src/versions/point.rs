@@ -1,4 +1,4 @@
-//! A place in the history of the store.
+//! A point in the history of the store.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -23,7 +23,7 @@ impl Point {
         }
     }
 
-    /// What stands behind FOR: `VERSION AS OF 3`.
+    /// Parses the text after FOR: `VERSION AS OF 3`.
     pub fn of_clause(clause: &str) -> Result<Point, EngineError> {
         let wrong = || {
             let hint = Some("a version is a number, or the name of a snapshot in quotes".to_string());

@@ -35,7 +35,7 @@ pub enum VersionStatement {
         to: Point,
     },
     Expire(Expiry),
-    /// The value is an expression, as SQL; None for the one that stores begin with.
+    /// The value is an SQL expression; `None` resets it to the default of new stores.
     AlterSystem {
         setting: String,
         value: Option<String>,
@@ -93,7 +93,7 @@ fn expect(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), ParserError> {
     }
 }
 
-/// With double quotes, with single ones, or without.
+/// In double quotes, in single quotes, or without quotes.
 fn name(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     let token = parser.next_token();
     match token.token {
@@ -126,7 +126,7 @@ fn drop_snapshot(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserErro
     Ok(VersionStatement::DropSnapshot { name: name(parser)?, if_exists })
 }
 
-/// Also with AS OF behind VERSION and TIMESTAMP, as it stands behind a table.
+/// Also accepts AS OF after VERSION and TIMESTAMP, as after a table.
 fn restore(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
     let table = TableReference::parse_str(&parser.parse_object_name(false)?.to_string());
     expect(parser, &["TO"])?;

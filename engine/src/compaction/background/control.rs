@@ -1,4 +1,4 @@
-//! What the engine and its thread tell each other.
+//! The shared state of the engine and its maintenance thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ pub struct Control {
 
 #[derive(Debug, Default)]
 struct ControlState {
-    /// Something was committed since the thread last looked.
+    /// A commit happened since the thread last looked.
     has_news: bool,
     stopping: bool,
-    /// The thread has the store.
+    /// The thread holds the store.
     is_working: bool,
-    /// Of the job that runs.
+    /// The stop signal of the running job.
     job: Option<Arc<StopSignal>>,
 }
 
@@ -32,7 +32,7 @@ impl Control {
         }
     }
 
-    /// Has the thread end, and waits until it has let go of the store, but no longer than `patience`.
+    /// Asks the thread to end, and waits until it has released the store, but no longer than `patience`.
     pub fn stop(&self, patience: Duration) {
         let mut state = self.state.lock();
         state.stopping = true;
@@ -48,7 +48,7 @@ impl Control {
         self.state.lock().stopping
     }
 
-    /// Waits for news, at most so long; false when it is time to end.
+    /// Waits for a commit, at most this long; returns false when the thread must end.
     pub fn wait(&self, at_most: Option<Duration>) -> bool {
         let until = at_most.map(|at_most| Instant::now() + at_most);
         let mut state = self.state.lock();
@@ -62,7 +62,7 @@ impl Control {
         !state.stopping
     }
 
-    /// Waits in any case; false when it is time to end.
+    /// Waits the whole time; returns false when the thread must end.
     pub fn pause(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.state.lock();
@@ -70,7 +70,7 @@ impl Control {
         !state.stopping
     }
 
-    /// From here on the thread has the store, until what this gives is dropped; None when it is time to end.
+    /// The thread holds the store until the guard is dropped; `None` when the thread must end.
     pub fn begin(self: &Arc<Self>) -> Option<WorkGuard> {
         let mut state = self.state.lock();
         if state.stopping {
@@ -81,7 +81,7 @@ impl Control {
         Some(WorkGuard(Arc::clone(self)))
     }
 
-    /// The job that runs now; when it is time to end it is stopped.
+    /// Sets the running job; it is stopped if the thread must end.
     pub fn set_job(&self, job: Option<&Arc<StopSignal>>) {
         let mut state = self.state.lock();
         state.job = job.cloned();

@@ -1,4 +1,4 @@
-//! Versions that are older than the store keeps them go also when nobody commits.
+//! Expires versions beyond the retention even if nobody commits.
 
 use std::time::{Duration, Instant};
 
@@ -7,19 +7,19 @@ use pmem_store::{Store, StoreError};
 use super::outlook;
 use common::clock::now_ms;
 
-/// A tenth of the time that versions stay is late enough, within these bounds.
+/// The interval is a tenth of the retention, within these bounds.
 const LOOK_MIN: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
 pub struct Expiry {
     looked: Option<Instant>,
-    /// Versions before it are gone.
+    /// Older versions are gone.
     oldest: u64,
 }
 
 impl Expiry {
-    /// Expires what is due; when to look again.
+    /// Expires what is due, and returns when to look again.
     pub fn expire(&mut self, store: &Store) -> Duration {
         self.look(store).unwrap_or_else(|error| {
             tracing::warn!(%error, "old versions could not be given up; {}", outlook(store));
@@ -28,10 +28,10 @@ impl Expiry {
     }
 
     fn look(&mut self, store: &Store) -> Result<Duration, StoreError> {
-        // It may have been changed since.
+        // It may have changed since.
         let retention_ms = store.retention_ms()?;
         if retention_ms == 0 {
-            // Each commit gives up all before it.
+            // Each commit expires everything before it.
             return Ok(LOOK_MAX);
         }
         let every = Duration::from_millis(retention_ms / 10).clamp(LOOK_MIN, LOOK_MAX);

@@ -1,4 +1,4 @@
-//! When the log of a table is to become a segment.
+//! Decides when the log of a table becomes a segment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use pmem_store::{LogInfo, Store, StoreError, TableId};
 use super::outlook;
 use crate::compaction::runs::Runs;
 
-/// A log of more than this is sealed: rows of segments are found by statistics and lie by columns.
+/// A larger log is sealed: segments have statistics and are columnar.
 const SEALED_BYTES: u64 = 4 << 20;
-/// A table whose log could not be sealed is left alone for so long.
+/// After a failure to seal a table's log, the table is left alone for this long.
 const TROUBLED: Duration = Duration::from_secs(60);
 
 pub struct LogWatch {
-    /// One without new rows for so long is sealed.
+    /// A log without new rows for this long is sealed.
     sealed_after: Duration,
-    /// How many rows a log had, and since when.
+    /// The number of rows of a log, and since when it has been the same.
     seen: HashMap<(TableId, u64), (u64, Instant)>,
     troubled: HashMap<TableId, Instant>,
 }
@@ -26,7 +26,7 @@ impl LogWatch {
         LogWatch { sealed_after, seen: HashMap::new(), troubled: HashMap::new() }
     }
 
-    /// Seals what is due; when something will be, if nothing else happens.
+    /// Seals what is due, and returns when something will be due if nothing else happens.
     pub fn seal(&mut self, store: &Store, runs: &Runs) -> Option<Duration> {
         let logs = store.logs();
         let now = Instant::now();
@@ -34,7 +34,7 @@ impl LogWatch {
         for (table, is_due) in self.due(&logs, now) {
             let sealed = if is_due { store.seal_logs(table) } else { store.seal_closed_logs(table) };
             match sealed {
-                // The table went meanwhile, and its logs with it.
+                // The table was dropped meanwhile, and its logs with it.
                 Ok(_) | Err(StoreError::Conflict { .. } | StoreError::TableGone) => {}
                 Err(error) => {
                     tracing::warn!(table, %error, "the rows of small writes could not be made a segment; {}", outlook(store));
@@ -50,7 +50,7 @@ impl LogWatch {
         due.min().map(|due| due.max(again.min().unwrap_or_default()))
     }
 
-    /// Tables with logs that are to be sealed, and whether the one that takes new rows is among them.
+    /// The tables with logs to be sealed, and for each whether its active log is among them.
     fn due(&mut self, logs: &[LogInfo], now: Instant) -> BTreeMap<TableId, bool> {
         self.seen.retain(|known, _| logs.iter().any(|log| (log.table, log.id) == *known));
         let mut due = BTreeMap::new();
@@ -63,7 +63,7 @@ impl LogWatch {
             if is_idle || log.size_bytes > SEALED_BYTES {
                 due.insert(log.table, true);
             } else if logs.get(at + 1).is_some_and(|next| next.table == log.table) {
-                // Another one takes the rows.
+                // Another log takes the new rows.
                 due.entry(log.table).or_insert(false);
             }
         }

@@ -1,10 +1,10 @@
-//! What the engine does by itself to a store it writes to: seals logs, compacts, expires versions.
+//! Background maintenance of a store that is open for writing: sealing logs, compaction, expiry of versions.
 //!
-//! `control` is what the thread and the engine tell each other; `thread` what it does; `logs`,
-//! `tables` and `expiry` what it knows of when something is to be done.
+//! `control` is the state that the thread shares with the engine, `thread` its loop; `logs`, `tables` and `expiry` know when something is
+//! due.
 //!
-//! **Invariant:** the thread has the store only while it works. So the store is closed with the engine,
-//! and not when the thread happens to look.
+//! **Invariant:** the thread holds the store only while it works. So the store is closed with the engine, and not at the next wakeup of
+//! the thread.
 
 mod control;
 mod expiry;
@@ -28,12 +28,12 @@ use super::runs::Runs;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
-/// What one job may write. More memory and time for one would not make reading quicker.
+/// The bytes that one job may write. Larger jobs would take more memory and time without making reads faster.
 const JOB_BYTES_MAX: u64 = 2 << 30;
 /// Dropping the engine waits for the current step of the thread, but no longer than this.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Compactions and their background of one engine. Stops when it is dropped.
+/// The compactions of one engine and their background thread, which stops when this is dropped.
 #[derive(Debug)]
 pub struct Maintenance {
     options: MaintenanceOptions,
@@ -41,7 +41,7 @@ pub struct Maintenance {
     compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
     control: Arc<Control>,
-    /// Until the thread is started.
+    /// Kept until the thread is started.
     upkeep: Mutex<Option<MaintenanceThread>>,
 }
 
@@ -65,7 +65,7 @@ impl Maintenance {
         &self.runs
     }
 
-    /// Starts the thread, which sleeps until something is committed, or it is time for what others left.
+    /// Starts the thread, which sleeps until a commit, or until it is time for the work that earlier processes left.
     pub fn start(&self) {
         if let Some(upkeep) = self.upkeep.lock().take() {
             let started = std::thread::Builder::new().name("quiver-upkeep".into()).spawn(move || upkeep.run());
@@ -75,12 +75,12 @@ impl Maintenance {
         }
     }
 
-    /// Something was committed.
+    /// Called after a commit.
     pub fn wake(&self) {
         self.control.wake();
     }
 
-    /// How many segments of a table are to be rewritten in the background, and their bytes.
+    /// The number and bytes of a table's segments that background compaction will rewrite.
     pub fn backlog(&self, table: &TableSnapshot) -> Result<(u64, u64), EngineError> {
         let jobs = pick_jobs(table, Effort::Background, limits(background_bytes(&self.runtime.memory_pool)))?;
         let segments = jobs.iter().map(|job| job.pieces.len() as u64).sum();
@@ -94,7 +94,7 @@ impl Drop for Maintenance {
     }
 }
 
-/// What comes of that which could not be done.
+/// What will happen to the work that could not be done.
 fn outlook(store: &Store) -> &'static str {
     match store.poisoned() {
         Some(_) => "nothing is done before the store is opened again",

@@ -1,4 +1,4 @@
-//! What the thread remembers of tables, so that it does not look at each of them all the time.
+//! What the thread remembers of tables, so that it does not look at each of them every time.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use pmem_store::{TableId, TableRecord};
 use crate::compaction::pick::Limits;
 use crate::compaction::runs::CompactionOutcome;
 
-/// After a failure, and twice as long after each further one.
+/// The wait after a failure, doubled after each further one.
 const TROUBLED: Duration = Duration::from_secs(30);
 const TROUBLED_MAX: Duration = Duration::from_secs(3_600);
-/// After a conflict.
+/// The wait after a conflict.
 const CONFLICT: Duration = Duration::from_millis(500);
-/// Jobs are halved no further than to this.
+/// The limits of jobs are halved at most this often.
 const HALVED_MAX: u32 = 6;
 
 #[derive(Default)]
@@ -36,14 +36,14 @@ impl TableWatch {
         self.known.retain(|id, _| alive.contains(id));
     }
 
-    /// Whether something may have to be done.
+    /// Whether there may be work to do.
     pub fn is_due(&self, table: &TableRecord, now: Instant) -> bool {
         self.known
             .get(&table.id)
             .is_none_or(|known| known.settled != Some(table.changed_version) && known.not_before.is_none_or(|until| until <= now))
     }
 
-    /// When a table is due that is not now.
+    /// The time until the next table is due that is not due now.
     pub fn next(&self, now: Instant) -> Option<Duration> {
         self.known.values().filter_map(|known| known.not_before).filter(|until| *until > now).min().map(|until| until - now)
     }
@@ -67,7 +67,7 @@ impl TableWatch {
                 known.conflicts = (known.conflicts + 1).min(HALVED_MAX);
                 CONFLICT
             }
-            // By somebody who does the same, and soon is done.
+            // Another task is doing the same work and will soon be done.
             CompactionOutcome::Stopped => CONFLICT,
             CompactionOutcome::Failed(_) => {
                 known.failures += 1;
@@ -77,8 +77,8 @@ impl TableWatch {
         known.not_before = Some(now + wait);
     }
 
-    /// What the next job of the table may take: half as much after each conflict, so that its time
-    /// becomes shorter than that between two changes it cannot go together with.
+    /// The limits of the table's next job: half as much after each conflict, until it is shorter than the time between two conflicting
+    /// changes.
     pub fn limits(&self, table: TableId, limits: Limits) -> Limits {
         let halved = self.known.get(&table).map_or(0, |known| known.conflicts);
         Limits { rows_max: limits.rows_max >> halved, bytes_max: limits.bytes_max >> halved }

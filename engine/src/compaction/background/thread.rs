@@ -1,4 +1,4 @@
-//! The thread: looks what is to be done after a commit, and when something is due.
+//! The maintenance thread: it looks for work after a commit, and when something is due.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -22,12 +22,12 @@ use crate::compaction::stop_signal::StopSignal;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
-/// Logs are looked after so often while a long job runs.
+/// How often logs are checked during a long job.
 const LOGS_EVERY: Duration = Duration::from_secs(1);
-/// Where queries hold all memory.
+/// The wait when queries hold all memory.
 const MEMORY_AGAIN: Duration = Duration::from_secs(5);
 
-/// What the thread needs, and remembers.
+/// The state of the thread.
 pub struct MaintenanceThread {
     options: MaintenanceOptions,
     store: Weak<Store>,
@@ -38,7 +38,7 @@ pub struct MaintenanceThread {
     tables: TableWatch,
     logs: LogWatch,
     expiry: Expiry,
-    /// When to look for what others left; None: it was done.
+    /// When to look for work that earlier processes left; `None`: that was done.
     backlog_at: Option<Instant>,
 }
 
@@ -76,27 +76,27 @@ impl MaintenanceThread {
         pmem_store::lower_thread_priority();
         let delay = Duration::from_millis(self.options.delay_ms);
         let mut wait = self.backlog_in();
-        // A pause first: commits come in bursts, and a process may have been started for one of them.
+        // First a pause: commits come in bursts, and a process may have been started for a single one.
         while self.control.wait(wait) && self.control.pause(delay) {
             let Some(working) = self.control.begin() else { return };
             let Some(store) = self.store.upgrade() else { return };
             if let Some(reason) = store.poisoned() {
                 return tracing::error!(reason, "nothing is compacted any more; check the disk and open the store again");
             }
-            // One for each round: what a job that was stopped leaves goes with it.
+            // A runtime for each round: tasks that a stopped job leaves behind go with it.
             let tasks = match Builder::new_current_thread().enable_time().build() {
                 Ok(tasks) => tasks,
                 Err(error) => return tracing::warn!(%error, "tables are not compacted by themselves any more"),
             };
             wait = Some(tasks.block_on(self.round(&store)));
             drop(tasks);
-            // The store may be closed with this, and must be before anybody thinks it is.
+            // This may close the store, which must happen before `control` says that the thread has released it.
             drop(store);
             drop(working);
         }
     }
 
-    /// Does what there is to do; when to look again if nothing is committed.
+    /// Does all work that is due, and returns when to look again if nothing is committed.
     async fn round(&mut self, store: &Arc<Store>) -> Duration {
         let mut next_log = self.logs.seal(store, &self.runs);
         if self.backlog_in() == Some(Duration::ZERO) {
@@ -114,8 +114,8 @@ impl MaintenanceThread {
         self.backlog_at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// Tables that nobody has used since the store was opened, and that have something to be done, are in use
-    /// from here on. All others are forgotten again: there may be many.
+    /// Marks tables as used that were not used since the store was opened but need maintenance. All others are forgotten again, because
+    /// there may be many.
     fn use_tables_with_backlog(&mut self, store: &Arc<Store>) {
         let Ok(snapshot) = store.snapshot() else { return };
         let limits = limits(background_bytes(&self.runtime.memory_pool));
@@ -137,7 +137,7 @@ impl MaintenanceThread {
         self.backlog_at = None;
     }
 
-    /// One job of each table that has some; whether there was any.
+    /// Runs one job for each table that has some; returns whether there was any.
     async fn compact_tables(&mut self, store: &Arc<Store>) -> bool {
         let Ok(snapshot) = store.snapshot() else { return false };
         let tables = snapshot.tables_in_use();
@@ -163,7 +163,7 @@ impl MaintenanceThread {
         has_worked
     }
 
-    /// None if there was nothing to do.
+    /// `None` if there was nothing to do.
     async fn compact(&mut self, store: &Arc<Store>, record: &TableRecord) -> Result<Option<CompactionOutcome>, EngineError> {
         let stop = Arc::new(StopSignal::default());
         let Some(_turn) = self.compaction_permits.try_take(record.id, &stop) else { return Ok(Some(CompactionOutcome::Stopped)) };

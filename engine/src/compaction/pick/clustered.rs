@@ -1,5 +1,5 @@
-//! Tables with a cluster key: what is rewritten together becomes one run in the key's order. So
-//! segments far apart are rewritten each by itself, as one that held both would overlap all between.
+//! Tables with a cluster key: the segments of a job become one run in the key's order. So segments that are far apart are rewritten
+//! separately, because a run with both would overlap everything in between.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use common::error::EngineError;
 
 pub type RangeOf<'a> = &'a mut dyn FnMut(&SegmentSummary) -> Result<KeyRange, EngineError>;
 
-/// In the background.
+/// Picks jobs for background compaction.
 pub fn pick(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let (unsorted, sorted): (Vec<SegmentSummary>, Vec<SegmentSummary>) = pieces.into_iter().partition(|piece| !piece.is_sorted);
     let (must, others): (Vec<SegmentSummary>, Vec<SegmentSummary>) =
@@ -22,7 +22,7 @@ pub fn pick(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Limits) -> 
     Ok(jobs)
 }
 
-/// Pieces that were written together, one after the other in the key's order.
+/// Segments that were written together, one after the other in the key's order.
 struct SortedRun {
     rows: u64,
     stored_rows: u64,
@@ -41,14 +41,14 @@ impl SortedRun {
     }
 }
 
-/// Runs of one tier and those below it, if there are enough of them.
+/// Runs of one tier and the tiers below it, if there are enough of them.
 fn full_tier_of_runs(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Limits) -> Result<Option<Job>, EngineError> {
     let mut by_run: BTreeMap<u64, Vec<SegmentSummary>> = BTreeMap::new();
     pieces.into_iter().for_each(|piece| by_run.entry(piece.run).or_default().push(piece));
-    // Two of them would be more than a job can take.
+    // Two of them would exceed the limits of a job.
     let is_large = |run: &SortedRun| run.bytes > limits.bytes_max / 2 || run.stored_rows > limits.rows_max / 2;
     let mut runs: Vec<SortedRun> = by_run.into_values().map(SortedRun::new).filter(|run| !is_large(run)).collect();
-    // Without so many there is no use in looking at keys.
+    // With fewer runs there is no need to read keys.
     if full_tier(runs.iter().map(|run| tier(run.rows))).is_none() {
         return Ok(None);
     }
@@ -70,7 +70,7 @@ fn full_tier_of_runs(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Li
     Ok((pieces.len() > 1).then_some(Job { pieces }))
 }
 
-/// The runs, by position, of which a piece overlaps one of another run.
+/// The runs, by position, with a segment that overlaps one of another run.
 fn overlapping_runs(runs: &[SortedRun], range: RangeOf<'_>) -> Result<HashSet<usize>, EngineError> {
     let mut ranges = Vec::new();
     for (run, of) in runs.iter().enumerate() {
@@ -80,7 +80,7 @@ fn overlapping_runs(runs: &[SortedRun], range: RangeOf<'_>) -> Result<HashSet<us
     }
     ranges.sort();
     let mut overlapping = HashSet::new();
-    // The piece that reaches farthest so far, and the one of another run that does.
+    // The segment that reaches farthest so far, and the farthest one of another run.
     let (mut first, mut second): (Option<(KeyRange, usize)>, Option<(KeyRange, usize)>) = (None, None);
     for (range, run) in ranges {
         for (other, other_run) in [&first, &second].into_iter().flatten() {
@@ -102,7 +102,7 @@ fn overlapping_runs(runs: &[SortedRun], range: RangeOf<'_>) -> Result<HashSet<us
     Ok(overlapping)
 }
 
-/// All that helps: in the key's order, pieces that overlap, and neighbours that are too small.
+/// Everything that helps, in the key's order: overlapping segments, and neighbours that are too small.
 pub fn pick_all(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let mut ranged = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -118,7 +118,7 @@ pub fn pick_all(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, effort: Effort,
     };
     for component in components(ranged) {
         let has_work = component.len() > 1 || component.iter().any(|piece| must(piece) || is_too_small(piece, effort));
-        // A full one in between would be overlapped by what holds both of its neighbours.
+        // A full segment in between would be overlapped by the merger of its neighbours.
         if !has_work || open.iter().map(SegmentSummary::live_bytes).sum::<u64>() >= TARGET_BYTES {
             close(&mut open);
         }
@@ -130,7 +130,7 @@ pub fn pick_all(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, effort: Effort,
     Ok(jobs)
 }
 
-/// Pieces that overlap, directly or by others between them; `ranged` is in the order of the ranges.
+/// Groups of segments that overlap directly or through others; `ranged` is sorted by range.
 fn components(ranged: Vec<(KeyRange, SegmentSummary)>) -> Vec<Vec<SegmentSummary>> {
     let mut components: Vec<Vec<SegmentSummary>> = Vec::new();
     let mut reach: Option<KeyRange> = None;

@@ -1,8 +1,8 @@
-//! A job: pieces that are rewritten together, and how many may be.
+//! A job: segments that are rewritten together, and its limits.
 
 use crate::compaction::segment_summary::SegmentSummary;
 
-/// What one job may take.
+/// The limits of one job.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub rows_max: u64,
@@ -10,13 +10,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a job that may hold so many bytes in memory. A half is for the places of rows, four bytes each.
+    /// The limits of a job with this much memory. Half of it is for row positions, four bytes each.
     pub fn of(memory_bytes: u64, bytes_max: u64) -> Limits {
         Limits { rows_max: (memory_bytes / 2 / 4).min(u64::from(u32::MAX - 1)), bytes_max }
     }
 }
 
-/// Pieces that are rewritten together.
+/// Segments that are rewritten together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     pub pieces: Vec<SegmentSummary>,
@@ -40,7 +40,7 @@ impl Job {
     }
 }
 
-/// Pieces in their order, in each job as many as `bytes_max` and the limits allow, and one at least.
+/// Splits segments, in their order, into jobs of as many as `bytes_max` and the limits allow, and at least one.
 pub fn chunks(pieces: impl IntoIterator<Item = SegmentSummary>, bytes_max: u64, limits: Limits) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);

@@ -1,9 +1,8 @@
-//! Which segments are rewritten, and which of them together.
+//! Picks the segments to rewrite, and groups them into jobs.
 //!
-//! Invariant: a row that is not deleted is rewritten at most about log₈(rows of its table) times in the
-//! background, however small the writes are that a table grows by: a job takes eight or more pieces
-//! of one tier, and what it writes is of a higher one. Rewriting for deleted rows comes on top, once
-//! for each fifth of a segment; and sorting, once for what was written unsorted.
+//! Invariant: the background rewrites a live row at most about log₈(rows of its table) times, however small the writes are: a job takes
+//! eight or more segments of one tier, and its result is of a higher tier. Rewrites because of deleted rows are extra, one for each fifth
+//! of a segment; and so is sorting, once for rows that were written unsorted.
 
 mod clustered;
 mod job;
@@ -23,19 +22,19 @@ use common::error::EngineError;
 /// How much is rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// What is worth it by itself, so that rewriting stays in proportion to what is written.
+    /// Only what pays for itself, so that rewriting stays in proportion to writing.
     Background,
-    /// All that helps.
+    /// Everything that helps.
     Optimize,
-    /// Until every segment is full, and no row in it deleted.
+    /// Until every segment is full and without deleted rows.
     Full,
 }
 
-/// The jobs of a table, the most urgent first. No piece is in two of them.
+/// The jobs of a table, the most urgent first. No segment is in two of them.
 pub fn pick_jobs(table: &TableSnapshot, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let pieces = pieces_of(table)?;
     let (dead, pieces): (Vec<SegmentSummary>, Vec<SegmentSummary>) = pieces.into_iter().partition(SegmentSummary::is_dead);
-    // They cost nothing but the commit.
+    // Dropping them costs only the commit.
     let mut jobs: Vec<Job> = (!dead.is_empty()).then_some(Job { pieces: dead }).into_iter().collect();
     if table.record().cluster_key.is_empty() {
         jobs.extend(plain::pick(pieces, effort, limits));
@@ -48,13 +47,13 @@ pub fn pick_jobs(table: &TableSnapshot, effort: Effort, limits: Limits) -> Resul
         });
     }
     if effort == Effort::Background {
-        // A segment of so many rows needs more memory than there is for it.
+        // A segment of that many rows needs more memory than there is.
         jobs.retain(|job| job.live_rows() == 0 || job.rows() <= limits.rows_max);
     }
     Ok(jobs)
 }
 
-/// Whether the piece is worth to be rewritten by itself.
+/// Whether the segment is worth rewriting alone.
 fn must_be_rewritten(piece: &SegmentSummary, effort: Effort) -> bool {
     let by_deletions = match effort {
         Effort::Background => piece.is_much_deleted(),
@@ -64,11 +63,11 @@ fn must_be_rewritten(piece: &SegmentSummary, effort: Effort) -> bool {
     piece.is_stale || by_deletions
 }
 
-/// Whether a table should rather have fewer, larger ones.
+/// Whether the segment should be merged into a larger one.
 fn is_too_small(piece: &SegmentSummary, effort: Effort) -> bool {
     match effort {
-        // A segment is closed when the next batch does not fit, so that a full one may be a good deal smaller.
-        // One of wide rows ends without a zone, and would come out as it is.
+        // A segment is closed when the next batch does not fit, so a full one may be much smaller. One of wide rows ends within a zone,
+        // and rewriting it would give the same segment.
         Effort::Full => piece.live_bytes() < TARGET_BYTES / 2 && (piece.is_small() || !piece.is_of_wide_rows()),
         Effort::Background | Effort::Optimize => piece.is_small(),
     }

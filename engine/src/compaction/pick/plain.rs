@@ -1,4 +1,4 @@
-//! Tables without a cluster key: any segments can be one.
+//! Tables without a cluster key: any segments can be merged.
 
 use super::tier::{full_tier, tier};
 use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
@@ -6,7 +6,7 @@ use crate::compaction::segment_summary::{SegmentSummary, TARGET_BYTES};
 
 pub fn pick(pieces: Vec<SegmentSummary>, effort: Effort, limits: Limits) -> Vec<Job> {
     let must = |piece: &SegmentSummary| must_be_rewritten(piece, effort);
-    // One that is too small and alone stays what it is.
+    // A single small segment stays as it is.
     let is_worth_it = |job: &Job| job.pieces.len() > 1 || job.pieces.iter().any(must);
     if effort != Effort::Background {
         let bytes_max = if effort == Effort::Full { limits.bytes_max } else { TARGET_BYTES };
@@ -15,7 +15,7 @@ pub fn pick(pieces: Vec<SegmentSummary>, effort: Effort, limits: Limits) -> Vec<
     }
     let small = || pieces.iter().filter(|piece| piece.is_small());
     let full = full_tier(small().map(|piece| tier(piece.live_rows))).or_else(|| {
-        // Few, and yet enough for a whole segment.
+        // Few, but together enough for a whole segment.
         let is_enough = small().map(SegmentSummary::live_bytes).sum::<u64>() >= TARGET_BYTES;
         is_enough.then_some(u32::MAX)
     });

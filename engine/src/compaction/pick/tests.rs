@@ -1,4 +1,4 @@
-//! What is picked, and how often a row is rewritten by it.
+//! Which jobs are picked, and how often they rewrite a row.
 
 use super::*;
 use crate::compaction::key_range::KeyRange;
@@ -11,7 +11,7 @@ fn limits() -> Limits {
 }
 
 fn piece(id: u64, rows: u64) -> SegmentSummary {
-    // Never less than a file of one row has.
+    // A file with one row has at least this size.
     let size_bytes = rows * ROW_BYTES + 1_500;
     SegmentSummary { id, rows, live_rows: rows, size_bytes, run: id, is_sorted: true, is_stale: false }
 }
@@ -24,7 +24,7 @@ fn ids(jobs: &[Job]) -> Vec<Vec<u64>> {
     jobs.iter().map(|job| job.pieces.iter().map(|piece| piece.id).collect()).collect()
 }
 
-/// Keys are bytes; pieces are given with the first and the last of theirs.
+/// Keys are bytes; each segment is given with its first and last key.
 fn clustered(pieces: &[(SegmentSummary, u8, u8)], effort: Effort) -> Vec<Vec<u64>> {
     let known: Vec<(SegmentSummary, u8, u8)> = pieces.to_vec();
     let mut range = |piece: &SegmentSummary| {
@@ -103,7 +103,7 @@ fn what_was_picked_on_demand_leaves_nothing_to_pick() {
     }
 }
 
-/// What the store makes of so many bytes of rows of 4 MiB: segments that end when 80 MiB have come together.
+/// The segments that the store makes of so many bytes of rows of 4 MiB: a segment ends after 80 MiB.
 fn of_wide_rows(first_id: u64, bytes: u64) -> Vec<SegmentSummary> {
     let sizes = (0..bytes / (80 * MIB)).map(|_| 80 * MIB).chain([bytes % (80 * MIB)]).filter(|bytes| *bytes > 0);
     let pieces = sizes.enumerate().map(|(at, bytes)| (first_id + at as u64, bytes));
@@ -167,12 +167,12 @@ fn large_runs_in_the_order_of_the_key_are_left_alone_and_overlapping_ones_are_me
     let overlapping: Vec<_> = (1..=8).map(|id| run(id, 0, 200)).collect();
     assert_eq!(clustered(&overlapping, Effort::Background), [[1, 2, 3, 4, 5, 6, 7, 8]]);
     assert!(clustered(&overlapping[1..], Effort::Background).is_empty());
-    // Segments of one version are one run, however many.
+    // Segments of one version are one run, however many there are.
     let one_run: Vec<_> = (1..=8).map(|id| (SegmentSummary { run: 1, ..of_size(id, 100 * MIB) }, 0, 200)).collect();
     assert!(clustered(&one_run, Effort::Background).is_empty());
 }
 
-/// Appends of so many rows each, compacted as often as there is something to do.
+/// Appends of `rows` each, compacted whenever there is work.
 fn rewritten_rows(appends: u64, rows: u64, pick: impl Fn(Vec<SegmentSummary>) -> Vec<Job>) -> (u64, usize) {
     let (mut pieces, mut next_id, mut rewritten, mut most) = (Vec::new(), 0, 0, 0);
     for _ in 0..appends {

@@ -1,11 +1,10 @@
-//! Tiers of sizes. By rows and not by bytes: a segment has some hundred bytes however few its rows,
-//! and eight segments of one row would never be more than one.
+//! Size tiers. They count rows and not bytes: a segment has a few hundred bytes however few its rows are, and eight segments of one row
+//! would never leave their tier.
 
-/// So many of a tier are rewritten together: fewer make a row be rewritten more often, more of them
-/// leave more segments to be read.
+/// How many segments of a tier are rewritten together: with fewer, rows are rewritten more often; with more, reads visit more segments.
 pub const FAN_IN: usize = 8;
 
-/// 0 for one row, and one more for each factor of [`FAN_IN`].
+/// 0 for one row, plus one for each factor of [`FAN_IN`].
 pub fn tier(rows: u64) -> u32 {
     let mut tier = 0;
     let mut most = 1u64;

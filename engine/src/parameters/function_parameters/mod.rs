@@ -1,10 +1,10 @@
 //! Parameters among the arguments of table functions: `FROM kmeans('t', 'x', $1, 10)`.
 //!
-//! A table function is called while its statement is planned, so that values in a plan that is made already come too late for it. Each
-//! statement is planned anew, and `planner` gives the function the values themselves. Where a statement is described without values, as
-//! before it is prepared, `slots` says of what type each parameter is and what stands in for it, and `unset` is the table: columns, no rows.
+//! A table function is called while its statement is planned, so values that are put into a finished plan come too late for it. Therefore
+//! each statement is planned anew, and `planner` passes the values to the function. If a statement is described without values, as before
+//! it is prepared, `slots` gives the type of each parameter and a substitute for it, and `unset` is the table: columns, but no rows.
 //!
-//! Invariant: a plan that was made without a value is never run: `unset` has no way to be scanned.
+//! Invariant: a plan that was made without a value never runs: `unset` cannot be scanned.
 
 mod planner;
 mod slots;
@@ -16,10 +16,10 @@ use arrow::datatypes::FieldRef;
 use datafusion::common::metadata::ScalarAndMetadata;
 use parking_lot::Mutex;
 
-/// Parameters that were found in arguments, `$1` with its type; Null where any will do.
+/// Parameters that were found in arguments: `$1` with its type, which is Null if any type will do.
 pub type Taken = HashMap<String, FieldRef>;
 
-/// Of one statement.
+/// The state of one statement.
 #[derive(Debug, Default)]
 pub struct FunctionParameters {
     given: Mutex<SlotValues>,
@@ -28,16 +28,16 @@ pub struct FunctionParameters {
 
 #[derive(Debug, Clone, Default)]
 enum SlotValues {
-    /// The statement is run as it is.
+    /// The statement runs unchanged.
     #[default]
     Nothing,
-    /// It is not run.
+    /// The statement does not run.
     Types,
     Values(Vec<ScalarAndMetadata>),
 }
 
 impl FunctionParameters {
-    /// The statement is planned to know what it takes and gives.
+    /// The statement is planned only to find its parameters and columns.
     pub fn describe(&self) {
         *self.given.lock() = SlotValues::Types;
     }
@@ -47,7 +47,7 @@ impl FunctionParameters {
         *self.given.lock() = SlotValues::Values(values);
     }
 
-    /// Those that the statement's table functions take, once it is planned.
+    /// The parameters that the statement's table functions take; known once it is planned.
     pub fn taken(&self) -> Taken {
         self.taken.lock().clone()
     }

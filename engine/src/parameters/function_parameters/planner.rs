@@ -1,4 +1,4 @@
-//! Calls of table functions, as DataFusion plans them but for their parameters.
+//! Plans calls of table functions with parameters; DataFusion plans all others.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ impl RelationPlanner for FunctionParameters {
 struct Call {
     function: String,
     arguments: Vec<Expr>,
-    /// One of them.
+    /// One of those parameters.
     parameter: String,
-    /// What the table is called in the plan.
+    /// The name of the table in the plan.
     scanned: String,
 }
 
 impl Call {
-    /// None for all else in FROM, and for what DataFusion refuses.
+    /// `None` for everything else in FROM, and for calls that DataFusion refuses.
     fn of(relation: &TableFactor, context: &mut dyn RelationPlannerContext) -> Option<Call> {
         let (name, arguments, is_lateral) = match relation {
             TableFactor::Table { name, args: Some(arguments), .. } => (name, &arguments.args, false),
@@ -53,7 +53,7 @@ impl Call {
         };
         let [function] = name.0.as_slice() else { return None };
         let function = function.as_ident()?.to_string();
-        // Before they are planned: a list of centroids is long.
+        // Checked before the arguments are planned: a list of centroids is long.
         let parameter = format!("${}", parameter_numbers(arguments).first()?);
         let mut planned = Vec::new();
         for argument in arguments {
@@ -66,7 +66,7 @@ impl Call {
 }
 
 impl FunctionParameters {
-    /// The function's table, with the values.
+    /// The function's table, with the values inserted.
     fn filled(&self, call: &Call, values: &[ScalarAndMetadata], context: &dyn RelationPlannerContext) -> Result<Arc<dyn TableSource>> {
         let raw = |argument: &Expr| {
             let replaced = argument.clone().transform_up(|part| match &part {
@@ -109,7 +109,7 @@ impl FunctionParameters {
         Ok(provider_as_source(Arc::new(UnsetTable(schema))))
     }
 
-    /// What `make` makes of each argument and its slot, also of those that have names.
+    /// Calls `make` for each argument and its slot, including named arguments.
     fn each_argument(&self, call: &Call, slots: &Slots<'_>, mut make: impl FnMut(&Expr, &Slot) -> Result<Expr>) -> Result<Vec<Expr>> {
         let mut make = |argument: &Expr, slot: Slot| {
             self.take(argument, &slot)?;
@@ -132,7 +132,7 @@ impl FunctionParameters {
         call.arguments.iter().enumerate().map(argument).collect()
     }
 
-    /// Remembers the parameters of an argument with their types: those that they are cast to, or that of the place.
+    /// Records the parameters of an argument with their types: the type of a cast, or else that of the slot.
     fn take(&self, argument: &Expr, slot: &Slot) -> Result<()> {
         let mut taken = self.taken.lock();
         let mut take = |placeholder: &Placeholder, field: FieldRef| {
@@ -157,7 +157,7 @@ impl FunctionParameters {
 
 fn parameter_in(argument: &Expr) -> Option<String> {
     let mut found = None;
-    // It fails only where the closure does.
+    // Only the closure can fail.
     let _ = argument.apply(|part| match part {
         Expr::Placeholder(placeholder) => {
             found = Some(placeholder.id.clone());
@@ -168,7 +168,7 @@ fn parameter_in(argument: &Expr) -> Option<String> {
     found
 }
 
-/// Of the type that `PREPARE p(BIGINT)` declares, if it declares one.
+/// The value, cast to the type that `PREPARE p(BIGINT)` declares, if it declares one.
 fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<ScalarAndMetadata> {
     let value = parameter_number(&placeholder.id).and_then(|number| values.get(number.checked_sub(1)?));
     let given = value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?;
@@ -178,7 +178,7 @@ fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<S
     Ok(ScalarAndMetadata::new(declared.fitted(&placeholder.id, value)?, metadata))
 }
 
-/// Without a type where it is NULL, as the word NULL is.
+/// A NULL has no type, like the keyword NULL.
 fn literal(value: ScalarAndMetadata) -> Expr {
     let (value, metadata) = value.into_inner();
     let value = if value.is_null() { ScalarValue::Null } else { value };

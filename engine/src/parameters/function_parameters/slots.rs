@@ -1,4 +1,4 @@
-//! What a table function takes at each place, and what stands in for it while its value is not known.
+//! The types of a table function's arguments, and substitutes for values that are not known yet.
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, SchemaRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
@@ -9,21 +9,21 @@ use common::error::EngineError;
 use common::names::KMEANS;
 use kernels::{cluster, matrix};
 
-/// An argument's place.
+/// The position of an argument.
 pub struct Slot {
-    /// Null where any will do.
+    /// Null if any type will do.
     pub data_type: DataType,
-    /// Other types have a meaning there too.
+    /// Other types are also allowed there, with another meaning.
     is_open: bool,
     pub stand_in: Substitute,
 }
 
 pub enum Substitute {
-    /// The columns of the result are those that the function has with it.
+    /// A value that gives the function the right result columns.
     Value(ScalarValue),
-    /// The function cannot be called without the value, and its columns are always the same.
+    /// The function cannot be called without the value, but its columns are always the same.
     Unneeded(SchemaRef),
-    /// The columns of the result follow from the value.
+    /// The columns of the result depend on the value.
     Missing,
 }
 
@@ -36,7 +36,7 @@ impl Slot {
         Slot { data_type, is_open: true, stand_in }
     }
 
-    /// The value as the function takes it, if it is the same then: a number that a client holds in another type. NULL has none.
+    /// The value in the function's type, if the cast keeps it: a client may hold a number in another type. NULL has no type.
     pub fn fitted(&self, name: &str, value: ScalarValue) -> Result<ScalarValue> {
         let (found, wanted) = (value.data_type(), &self.data_type);
         if value.is_null() {
@@ -64,12 +64,12 @@ impl Slot {
 /// A call of a table function.
 pub struct Slots<'a> {
     pub function: &'a str,
-    /// With the values of parameters, where there are any.
+    /// With the values of parameters, if they are known.
     pub arguments: &'a [Expr],
 }
 
 impl Slots<'_> {
-    /// Of the argument at `position`, from 0.
+    /// The slot of the argument at `position`, from 0.
     pub fn at(&self, position: usize) -> Slot {
         match self.function {
             KMEANS => self.of_kmeans(position),
@@ -82,7 +82,7 @@ impl Slots<'_> {
         }
     }
 
-    /// Of an argument with a name; one that is not known is refused by the function.
+    /// The slot of a named argument; the function refuses unknown names.
     pub fn named(&self, name: &str) -> Slot {
         match name {
             "k" | "iterations" | "seed" => Slot::strict(DataType::Int64, ScalarValue::from(1_i64)),
@@ -92,13 +92,14 @@ impl Slots<'_> {
         }
     }
 
-    /// Whether the arguments with names are the fields of this one.
+    /// Whether the named arguments are the fields of this one.
     pub fn has_names(&self, argument: &Expr) -> bool {
         let is_struct = matches!(argument, Expr::ScalarFunction(call) if call.func.name() == "named_struct");
         self.function == KMEANS && is_struct
     }
 
-    /// Columns are texts, and k is the first that is none. Where parameters follow each other, one column is named, and the next is k.
+    /// The leading texts are columns, and the first argument that is no text is k. If several parameters follow each other, the first is
+    /// a column and the next is k.
     fn of_kmeans(&self, position: usize) -> Slot {
         let name = || Slot::open(DataType::Utf8, Substitute::Unneeded(cluster::kmeans_schema()));
         let is_text = |argument: &Expr| matches!(argument, Expr::Literal(value, _) if matches!(value.try_as_str(), Some(Some(_))));
@@ -108,14 +109,14 @@ impl Slots<'_> {
         match position.checked_sub(k) {
             None => name(),
             Some(_) if named_k => name(),
-            // Behind k a whole number is iterations, and one of another type a tolerance.
+            // After k, a whole number means iterations and any other number a tolerance.
             Some(0 | 1 | 3) => Slot::open(DataType::Int64, Substitute::Value(ScalarValue::from(1_i64))),
             Some(2) => of_init(),
             Some(_) => Slot::open(DataType::Null, Substitute::Value(ScalarValue::Null)),
         }
     }
 
-    /// Whole numbers, unless it begins with a day or a time.
+    /// Whole numbers, unless the first argument is a date or a timestamp.
     fn of_series(&self, position: usize) -> Slot {
         let first = self.arguments.first().map_or(DataType::Null, type_of);
         let wanted = match (&first, position) {
@@ -132,7 +133,7 @@ impl Slots<'_> {
     }
 }
 
-/// Of the fields of a struct.
+/// The names of a struct's fields.
 fn names_of(argument: &Expr) -> impl Iterator<Item = &str> {
     let parts = match argument {
         Expr::ScalarFunction(call) if call.func.name() == "named_struct" => call.args.as_slice(),
@@ -148,7 +149,7 @@ fn of_init() -> Slot {
     Slot::open(DataType::Null, Substitute::Value(ScalarValue::from("random")))
 }
 
-/// As far as it is written: of a constant, and of what is cast.
+/// The type, as far as the text shows it: that of a constant or of a cast.
 fn type_of(argument: &Expr) -> DataType {
     match argument {
         Expr::Literal(value, _) => value.data_type(),
@@ -159,7 +160,7 @@ fn type_of(argument: &Expr) -> DataType {
     }
 }
 
-/// Why a statement cannot be described.
+/// The error for a statement that cannot be described.
 pub fn missing(function: &str, parameter: &str) -> EngineError {
     let message = format!("the columns of {function} are not known before {parameter} is, which names its table");
     let hint = format!("write the name of the table into the statement: {function}('…', …); numbers and settings may be parameters");

@@ -1,4 +1,4 @@
-//! Who gets a place, and when.
+//! Who gets a permit, and when.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn one_user_leaves_a_place_to_the_others() {
     assert!(asks(&queue, &one) && asks(&queue, &two) && !asks(&queue, &three));
     let other = query(4, "bob");
     assert!(asks(&queue, &other));
-    // A free place is not for one who has its share, and one that comes to an end is.
+    // A free permit is not for a user who has their share, but one that they release is.
     queue.leave(&other);
     assert!(!asks(&queue, &three) && queue.order() == [3]);
     queue.leave(&one);
@@ -76,11 +76,11 @@ fn one_that_leaves_while_it_waits_takes_no_place() {
 fn one_that_was_dropped_and_still_asks_gets_no_place_and_no_turn() {
     let queue = queue(1);
     let [one, two, three] = [1, 2, 3].map(|id| query(id, ""));
-    // A task that is polled on another thread while its statement ends.
+    // A task is polled on another thread while its statement ends.
     queue.leave(&one);
     assert!(!asks(&queue, &one) && asks(&queue, &two));
     assert!(!asks(&queue, &three));
-    // The turn has been given to it, and it ends before it is polled.
+    // It is admitted, and ends before it is polled.
     queue.leave(&two);
     queue.leave(&three);
     assert!(!asks(&queue, &three) && queue.order().is_empty());
@@ -104,7 +104,7 @@ fn an_answer_that_nobody_takes_holds_no_place() {
     assert!(asks(&queue, &one) && !asks(&queue, &two) && !asks(&queue, &three));
     queue.release_permit(&one);
     assert!(asks(&queue, &two));
-    // Its end later on is not the end of another one's turn.
+    // Its later end releases nobody else's permit.
     queue.leave(&one);
     assert!(!asks(&queue, &three));
 }
@@ -146,7 +146,7 @@ fn a_result_that_nobody_reads_gives_its_place_to_one_that_waits() {
     assert_eq!(queue.order(), [2]);
     assert!(queue.release_unread_permits(Instant::now() + UNREAD_MAX).is_none());
     assert!(asks(&queue, &two));
-    // And it waits for another when it is read on.
+    // It waits for another permit when it is read on.
     assert!(!asks(&queue, &one));
     assert_eq!(queue.order(), [1]);
 }

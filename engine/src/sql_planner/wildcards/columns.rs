@@ -1,4 +1,4 @@
-//! The columns of an element of FROM: those of its tables, and which of them its joins make one.
+//! The columns of an element of FROM: those of its tables, and which of them its joins merge.
 
 use datafusion::common::{Column, JoinConstraint, JoinType};
 use datafusion::logical_expr::LogicalPlan;
@@ -6,34 +6,34 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, TableFactor, TableWithJoins};
 
 #[derive(Debug, Clone)]
 pub struct Columns {
-    /// Those of each table.
+    /// The columns of each table.
     pub whole: Vec<Column>,
-    /// In the order of `*`: the tables from left to right, what is made one where it is in the first of them.
+    /// In the order of `*`: tables from left to right, and a merged column at its first occurrence.
     pub all: Vec<OutputColumn>,
-    /// Of the first table, where that is joins in parentheses.
+    /// The columns of the first table, if that is a join in parentheses.
     pub first: Option<Box<Columns>>,
-    /// The first join first.
+    /// In the order of the joins.
     pub joins: Vec<JoinedColumns>,
 }
 
-/// What a join adds.
+/// The columns that a join adds.
 #[derive(Debug, Clone)]
 pub struct JoinedColumns {
-    /// What it makes one. Of each pair the left side's column is the first.
+    /// The column pairs that it merges, the left side's column first.
     pub pairs: Vec<(Column, Column)>,
-    /// Of its table, where that is joins in parentheses.
+    /// The columns of its table, if that is a join in parentheses.
     pub inner: Option<Columns>,
 }
 
 #[derive(Debug, Clone)]
 pub struct OutputColumn {
     pub column: Column,
-    /// It stands for columns of both sides of a join.
+    /// Whether it stands for a merged column.
     pub is_merged: bool,
 }
 
 impl Columns {
-    /// Of the plan of an element of FROM; None where it is another one.
+    /// Reads them from the plan of an element of FROM; `None` if the plan has another form.
     pub fn of(plan: &LogicalPlan, table: &TableWithJoins) -> Option<Columns> {
         let mut steps = Vec::with_capacity(table.joins.len());
         let mut node = plan;
@@ -74,7 +74,7 @@ impl Columns {
         }
     }
 
-    /// Whether DataFusion shows what is made one as it is meant: it keeps the column that sorts first.
+    /// Whether DataFusion shows the right column of each merged pair: it keeps the one that sorts first.
     pub fn is_shown_right(&self) -> bool {
         let is_right = |join: &JoinedColumns| {
             join.pairs.iter().all(|(left, right)| left < right) && join.inner.as_ref().is_none_or(Columns::is_shown_right)
@@ -83,7 +83,7 @@ impl Columns {
     }
 }
 
-/// The inner None where a table is no joins in parentheses, the outer one where its plan is another one.
+/// The inner `None` means that the table is not a join in parentheses, the outer one that its plan has another form.
 fn inner(plan: &LogicalPlan, table: &TableFactor) -> Option<Option<Columns>> {
     match table {
         TableFactor::NestedJoin { table_with_joins, alias: None } => Columns::of(plan, table_with_joins).map(Some),
@@ -101,7 +101,7 @@ impl OutputColumn {
     }
 }
 
-/// The column of its table.
+/// A reference to the column of its table.
 pub fn expr_of(column: &Column) -> Expr {
     let table = column.relation.as_ref().map(|table| table.to_vec()).unwrap_or_default();
     match table.is_empty() {

@@ -1,4 +1,4 @@
-//! FROM with marks, by which its plan is found while DataFusion plans the statement.
+//! Marks elements of FROM, to find their plans while DataFusion plans the statement.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub struct FromElements {
     pub table: usize,
 }
 
-/// Marks what a SELECT reads, if it is one that DataFusion might read otherwise. Whether it is.
+/// Marks the elements of a SELECT that DataFusion might interpret differently; returns whether there are any.
 pub fn mark(number: usize, select: &mut Select) -> bool {
     let is_marked = !select.from.is_empty() && needs_rewrite(select);
     if is_marked {
@@ -38,7 +38,8 @@ pub fn mark(number: usize, select: &mut Select) -> bool {
     is_marked
 }
 
-/// A condition changes no columns, and may name one that is not known before those are. The SELECTs in it may read joins themselves.
+/// A condition does not change the columns, and may reference one that is not known yet. Its subqueries may contain such joins
+/// themselves.
 fn leave_condition_out(join: &mut Join) {
     let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator) else { return };
     let mut found = OuterQueries::default();
@@ -48,7 +49,7 @@ fn leave_condition_out(join: &mut Join) {
     *condition = subqueries.reduce(both).unwrap_or_else(|| Expr::value(Value::Boolean(true)));
 }
 
-/// The queries of an expression, without those inside of them.
+/// The subqueries of an expression, without nested ones.
 #[derive(Default)]
 struct OuterQueries {
     queries: Vec<Query>,
@@ -77,7 +78,7 @@ fn place_of(alias: &TableAlias) -> Option<FromElements> {
     Some(FromElements { select: select.parse().ok()?, table: table.parse().ok()? })
 }
 
-/// Sees the plans of what is marked.
+/// Collects the plans of marked elements.
 #[derive(Debug, Default)]
 pub struct PlanRecorder(Mutex<HashMap<FromElements, Columns>>);
 

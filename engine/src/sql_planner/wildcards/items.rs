@@ -1,4 +1,4 @@
-//! The items of a SELECT list, each `*` as what it stands for.
+//! Expands each `*` in the items of a SELECT list.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::rewrite_needed::{has_leak, options_of};
 use common::error::EngineError;
 use sql::merged_names::normalized;
 
-/// `columns` are those of each element of FROM. Whether anything is said otherwise than before.
+/// `columns` are those of each element of FROM. Returns whether anything changed.
 pub fn expand_wildcards(select: &mut Select, columns: &[Columns]) -> Result<bool, EngineError> {
     let has_options = select.projection.iter().filter_map(options_of).any(|options| !is_plain(options));
     if !has_options && columns.iter().all(Columns::is_shown_right) && !has_leak(select) {
@@ -50,7 +50,7 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<OutputColumn>,
         _ => return Err(wrong(format!("there is no table {name}"))),
     };
     let is_its = |relation: &Option<TableReference>| relation.as_ref().is_some_and(|relation| relation.resolved_eq(&table));
-    // What joins make one is a column of each of its tables.
+    // A merged column is a column of each of its tables.
     let whole = columns.iter().flat_map(|columns| &columns.whole).filter(|column| is_its(&column.relation));
     let shown: Vec<OutputColumn> = whole.map(|column| OutputColumn { column: column.clone(), is_merged: false }).collect();
     match shown.is_empty() {
@@ -59,7 +59,7 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<OutputColumn>,
     }
 }
 
-/// With `is_merging` a column that is made one is found by its name alone, see `merged_columns`.
+/// With `is_merging` a merged column is referenced by its name alone, see `merged_columns`.
 fn with_options(
     mut shown: Vec<OutputColumn>,
     is_merging: bool,
@@ -116,7 +116,7 @@ fn not_there(name: &str, clause: &str, is_twice: bool) -> EngineError {
     }
 }
 
-/// `%` is any text, and `_` any sign.
+/// `%` matches any text, and `_` any character.
 fn is_like(name: &str, pattern: &str) -> bool {
     let mut rest = pattern.chars();
     match rest.next() {

@@ -1,4 +1,4 @@
-//! NATURAL joins as USING, and what the clauses mean by a column that a join has made one.
+//! Rewrites NATURAL joins as USING, and resolves references to merged columns in clauses.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ pub fn expand_merged_columns(select: &mut Select, order_by: Option<&mut OrderBy>
     for (table, columns) in select.from.iter_mut().zip(columns) {
         name_naturals(table, columns);
     }
-    // Where the right side's column may be the one that has the value, `merged_columns` says which it is.
+    // If the value may come from the right side's column, `merged_columns` decides.
     if has_merging(select) {
         return;
     }
@@ -36,12 +36,12 @@ pub fn expand_merged_columns(select: &mut Select, order_by: Option<&mut OrderBy>
     }
 }
 
-/// Whether a join keeps rows of its right side alone.
+/// Whether a join keeps unmatched rows of its right side.
 pub fn has_merging(select: &Select) -> bool {
     select.from.iter().flat_map(|table| &table.joins).any(|join| is_merging(&join.join_operator))
 }
 
-/// DataFusion looks for a name that two tables have in the queries around this one.
+/// DataFusion would look up a name that two tables have in the outer queries.
 fn name_in_clauses(select: &mut Select, order_by: Option<&mut OrderBy>, values: HashMap<String, Expr>) {
     let outputs: HashSet<String> = select.projection.iter().filter_map(output).collect();
     let has_wildcard = select.projection.iter().any(|item| options_of(item).is_some());
@@ -60,7 +60,7 @@ fn name_in_clauses(select: &mut Select, order_by: Option<&mut OrderBy>, values: 
     }
 }
 
-/// What an item of the SELECT list is called.
+/// The output name of an item of the SELECT list.
 fn output(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
@@ -82,7 +82,7 @@ fn name_naturals(table: &mut TableWithJoins, columns: &Columns) {
     }
 }
 
-/// A NATURAL join without common columns is one of each row with each, as in PostgreSQL.
+/// A NATURAL join without common columns is a cross join, as in PostgreSQL.
 fn name_natural(join: &mut Join, pairs: &[(Column, Column)]) {
     let Some(constraint) = constraint_mut(&mut join.join_operator).filter(|constraint| **constraint == JoinConstraint::Natural) else {
         return;
@@ -110,7 +110,7 @@ pub fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint
     }
 }
 
-/// What is made one, and the column that has its value.
+/// The merged columns, and for each the column that has its value.
 fn values_of(columns: &Columns) -> impl Iterator<Item = (String, Expr)> {
     let merged = columns.all.iter().filter(|shown| shown.is_merged);
     let is_one = |name: &str| columns.all.iter().filter(|shown| shown.column.name == name).count() == 1;
@@ -121,12 +121,12 @@ fn has(columns: &Columns, name: &str) -> bool {
     columns.all.iter().any(|shown| shown.column.name == name)
 }
 
-/// What an ON means, which sees the tables before it and that of its join.
+/// Resolves names in an ON condition, which sees the tables before it and that of its join.
 fn name_in_conditions(table: &mut TableWithJoins, columns: &Columns) {
     let mut values: HashMap<String, Expr> = HashMap::new();
     for (join, joined) in table.joins.iter_mut().zip(&columns.joins) {
         if let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator) {
-            // One that a later table has as well is not known here, and stays ambiguous.
+            // A name that a later table also has stays ambiguous.
             let known = values_of(columns).filter(|(name, _)| values.contains_key(name)).collect();
             let _ = condition.visit(&mut Naming { values: known, depth: 0 });
         }
@@ -136,7 +136,7 @@ fn name_in_conditions(table: &mut TableWithJoins, columns: &Columns) {
 
 struct Naming {
     values: HashMap<String, Expr>,
-    /// Of subqueries, where the name may be that of another table's column.
+    /// The nesting depth of subqueries, in which the name may refer to another table's column.
     depth: usize,
 }
 

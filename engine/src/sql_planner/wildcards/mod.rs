@@ -1,7 +1,7 @@
-//! `*` and what joins make one: of which tables which columns a SELECT reads is found by planning its FROM alone, and then said in so many words.
+//! Expands `*` and merged columns: the columns that a SELECT reads are found by planning its FROM alone, and then written out.
 //!
-//! DataFusion keeps of the columns that USING and NATURAL make one that whose table comes first in the alphabet, does not find it in WHERE,
-//! knows no pattern behind `* ILIKE`, and takes any name behind `* REPLACE`. Where nothing of that can be, nothing is done here.
+//! Of the columns that USING and NATURAL merge, DataFusion keeps the one whose table sorts first and does not find it in WHERE; it also
+//! ignores the pattern of `* ILIKE`, and accepts any name in `* REPLACE`. A statement without any of these is left alone.
 
 mod columns;
 mod from;
@@ -25,10 +25,10 @@ use self::selects::each_select;
 use crate::catalog;
 use common::error::EngineError;
 
-/// So many SELECTs may read from each other and have a `*` that is said in other words.
+/// The maximum nesting of SELECTs whose `*` is rewritten.
 const ROUNDS_MAX: usize = 64;
 
-/// What plans a statement.
+/// Rewrites the statement; `plan` plans it.
 pub async fn expand_wildcards<F>(state: &SessionState, statement: &mut Statement, plan: impl Fn(SessionState, Statement) -> F) -> Result<()>
 where
     F: Future<Output = Result<LogicalPlan>>,
@@ -47,7 +47,7 @@ where
         planning.register_relation_planner(Arc::<PlanRecorder>::clone(&recorder))?;
         let planned = catalog::plan_with_whole_tables(plan(planning, marked)).await;
         let found = recorder.take();
-        // Those that come later may read from one whose columns change, and are planned again.
+        // Later SELECTs may read from one whose columns change, so they are planned again.
         let mut has_changed = false;
         let is_more = each_select(statement, |number, select, order_by| match of_select(&found, number, select) {
             Some(columns) if !has_changed => {
@@ -58,14 +58,14 @@ where
             _ => Ok(false),
         })?;
         if !is_more {
-            // What is wrong with the statement is wrong before anything more is found.
+            // The error of the statement comes before anything else is found.
             return planned.map(|_| ());
         }
     }
     Err(EngineError::unsupported("a statement with so many * of joins USING columns", Some("name the columns instead of *")).into())
 }
 
-/// The columns of each of its tables; None if not all are known.
+/// The columns of each of its tables; `None` if not all are known.
 fn of_select(found: &HashMap<FromElements, Columns>, number: usize, select: &Select) -> Option<Vec<Columns>> {
     let tables = 0..select.from.len();
     let columns: Vec<Columns> = tables.map(|table| found.get(&FromElements { select: number, table }).cloned()).collect::<Option<_>>()?;

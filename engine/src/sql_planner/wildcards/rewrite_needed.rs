@@ -1,4 +1,4 @@
-//! Which SELECTs DataFusion might read otherwise than they are meant.
+//! Finds the SELECTs that DataFusion might interpret wrongly.
 
 use std::ops::ControlFlow;
 
@@ -15,12 +15,12 @@ pub fn needs_rewrite(select: &Select) -> bool {
     has_options || select.from.iter().any(makes_one) || has_wildcard && has_leak(select)
 }
 
-/// Whether a query without a name among the tables shows columns of its own.
+/// Whether the tables include a subquery without an alias that exposes columns of its own tables.
 pub fn has_leak(select: &Select) -> bool {
     select.from.iter().any(|table| leaks(&table.relation) || table.joins.iter().any(|join| leaks(&join.relation)))
 }
 
-/// Whether the statement has such a SELECT.
+/// Whether the statement contains such a SELECT.
 pub fn has_concerned(statement: &Statement) -> bool {
     match statement {
         Statement::Statement(statement) => statement.visit(&mut RewriteNeeded).is_break(),
@@ -46,12 +46,12 @@ pub fn options_of(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
     }
 }
 
-/// `* EXCLUDE` alone is DataFusion's.
+/// DataFusion itself handles `* EXCLUDE`.
 fn is_more(options: &WildcardAdditionalOptions) -> bool {
     options.opt_ilike.is_some() || options.opt_replace.is_some()
 }
 
-/// Whether a join makes columns of its sides one.
+/// Whether a join merges columns.
 fn makes_one(table: &TableWithJoins) -> bool {
     let nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { table_with_joins, .. } if makes_one(table_with_joins));
     nested(&table.relation) || table.joins.iter().any(|join| is_merging(join) || nested(&join.relation))
@@ -61,7 +61,7 @@ fn is_merging(join: &Join) -> bool {
     matches!(constraint_of(&join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
 }
 
-/// A query without a name shows the names of its tables, and so which of their columns a join in it has made one.
+/// A subquery without an alias exposes the names of its tables, and so which of their columns a join in it has merged.
 fn leaks(factor: &TableFactor) -> bool {
     matches!(factor, TableFactor::Derived { alias: None, subquery, .. } if subquery.visit(&mut MergingJoin).is_break())
 }

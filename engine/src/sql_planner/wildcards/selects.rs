@@ -1,4 +1,4 @@
-//! The SELECTs of a statement by their numbers, which stay while they are changed.
+//! Numbers the SELECTs of a statement; the numbers stay the same while the SELECTs are changed.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitMut,
 
 use common::error::EngineError;
 
-/// Calls `change` with each SELECT, its number and the ORDER BY behind it. Whether it said so of one of them.
+/// Calls `change` with each SELECT, its number and its ORDER BY. Returns whether any call returned true.
 pub fn each_select(
     statement: &mut Statement,
     change: impl FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>,
@@ -50,7 +50,7 @@ impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineEr
 impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>> VisitorMut for Selects<F> {
     type Break = EngineError;
 
-    /// What a query reads from comes before it.
+    /// The sources of a query are visited before it.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         match self.in_body(&mut query.body, query.order_by.as_mut()) {
             Ok(()) => ControlFlow::Continue(()),

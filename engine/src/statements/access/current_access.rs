@@ -1,4 +1,4 @@
-//! What there is, and what the statement's user may do, while nobody else commits.
+//! The current snapshot and the rights of the statement's user, while commits are locked.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use pmem_store::{Snapshot, Store};
 use crate::access::{Authorization, SessionAccess, seen};
 use common::error::EngineError;
 
-/// Asked for with the commits locked: what was seen when the statement began may be gone by then, and so may the right to it.
+/// Read under the commit lock: an object that existed when the statement began may be gone by then, and so may the privilege.
 pub struct CurrentAccess {
     snapshot: Arc<Snapshot>,
-    /// None: everything.
+    /// `None`: everything.
     authorization: Option<Arc<Authorization>>,
 }
 
 impl CurrentAccess {
-    /// In no transaction: the session may have begun one by then, if nobody has waited for the statement.
+    /// Outside of any transaction: the session may have begun one by then if the statement's caller was dropped.
     pub fn of(store: &Store, access: Option<&SessionAccess>) -> Result<CurrentAccess, EngineError> {
         let authorization = access.map(|access| access.authorization(None)).transpose()?.map(Arc::new);
         Ok(CurrentAccess { snapshot: seen(store.snapshot()?, authorization.as_ref()), authorization })

@@ -38,8 +38,8 @@ pub fn revoke(privileges: GrantedPrivileges, on: GrantTarget, from: Vec<String>)
     })
 }
 
-/// Those of a name, with what it has by its roles; of who asks without one. A session of the process itself has no
-/// name, and sees all.
+/// The grants to a name, including those of its roles; without a name, to the session's user. A session of the process itself has no
+/// name, and sees all grants.
 pub fn shown(ctx: &StatementContext, of: Option<&str>) -> Result<RecordBatch, EngineError> {
     let authorization = ctx.catalog.authorization();
     let access = ctx.engine.store.access();

@@ -1,4 +1,4 @@
-//! Runs the statements: each is one durable change of users, roles and grants, and holds from then on.
+//! Runs the statements about users, roles and grants: each is one durable change, effective at once.
 
 pub mod current_access;
 pub mod grants;
@@ -20,10 +20,10 @@ use crate::transactions::state_error;
 use common::error::EngineError;
 use sql::access::statement::{AccessStatement, GrantTarget, UserChange};
 
-/// A change of users, roles and grants; it runs while nobody else changes them, nor anything that they are about.
+/// A change of users, roles and grants. It runs under the commit lock, so neither they nor their objects can change meanwhile.
 pub type Change = Box<dyn FnOnce(&CurrentAccess, &mut Access) -> Result<(), EngineError> + Send>;
 
-/// The columns of the rows that it gives; None where it gives none.
+/// The columns of its result; `None` if it has none.
 pub fn result_schema(statement: &AccessStatement) -> Option<SchemaRef> {
     match statement {
         AccessStatement::ShowGrants { .. } => grants_batch(&[]).ok().map(|rows| rows.schema()),
@@ -46,7 +46,7 @@ pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> R
         ctx.catalog.check_stored(name, "grants on")?;
     }
     ctx.catalog.write_scope().check_writable()?;
-    // Before a password is hashed for nothing.
+    // Checked before a password is hashed in vain.
     ctx.catalog.check(|authorization| match &statement {
         AccessStatement::Grant { .. } | AccessStatement::Revoke { .. } => Ok(()),
         AccessStatement::AlterUser { name, change: UserChange::Password(_) } if name == authorization.user() => Ok(()),
@@ -54,12 +54,12 @@ pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> R
     })?;
     let (store, access, commit_guard) = (Arc::clone(&ctx.engine.store), ctx.access.clone(), Arc::clone(ctx.commit_guard()));
     let mut left = StopWhenLeft(Some(Arc::clone(&commit_guard)));
-    // A hash takes tens of milliseconds, and the commit a flush.
+    // A hash takes tens of milliseconds, and the commit needs a flush.
     let changed = blocking(move || {
         let change = change_of(statement)?;
         let changed = store.change_access(|users| {
             change(&CurrentAccess::of(&store, access.as_deref())?, users)?;
-            // Who ends the statement comes before this, or too late.
+            // A stop comes before this, or too late.
             commit_guard.begin_commit()
         });
         if changed.is_err() {
@@ -72,7 +72,7 @@ pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> R
     changed.map(|()| None)
 }
 
-/// Where nobody waits for the change any more it does not happen, unless it has begun.
+/// If the caller is dropped, the change does not happen, unless its commit has begun.
 struct StopWhenLeft(Option<Arc<CommitGuard>>);
 
 impl Drop for StopWhenLeft {

@@ -1,4 +1,4 @@
-//! What GRANT and REVOKE name.
+//! The objects and privileges that GRANT and REVOKE name.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use common::names::SYSTEM;
 use common::privilege::Privilege;
 use sql::access::statement::{GrantTarget, GrantedPrivileges};
 
-/// The object, as the statement's user sees it, who must own it.
+/// The object, as the statement's user sees it. The user must own it.
 pub fn owned_object(now: &CurrentAccess, on: &GrantTarget) -> Result<GrantObject, EngineError> {
     match on {
         GrantTarget::Store => {
@@ -43,7 +43,7 @@ fn table_or_view(now: &CurrentAccess, name: &TableReference) -> Result<GrantObje
     Err(StoreError::no_table(&namespace, &name).into())
 }
 
-/// The privileges, which must make sense on the object, as the store keeps them.
+/// The privileges in the store's words; they must apply to the object.
 pub fn words_of(wanted: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
     let possible = Privilege::on(object);
     let all = || possible.iter().copied().filter(|privilege| !matches!(privilege, Privilege::Ownership | Privilege::Files)).collect();

@@ -1,4 +1,4 @@
-//! Making, changing and dropping users and roles.
+//! Creates, alters and drops users and roles.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use sql::access::statement::{Secret, UserChange};
 
 const NAME_BYTES_MAX: usize = 128;
 
-/// What only admins do with them.
+/// What only admins may do, for messages.
 pub const MANAGE: &str = "manage users and roles";
 
-/// Admins alone change users and roles: as of when it is done, because this is what takes that away, too.
+/// Only admins change users and roles. That is checked at the time of the change, because such a change can revoke it.
 fn managed(change: impl FnOnce(&mut Access) -> Result<(), EngineError> + Send + 'static) -> Change {
     Box::new(move |now, access| {
         now.check(|authorization| authorization.admin(MANAGE))?;
@@ -23,7 +23,7 @@ fn managed(change: impl FnOnce(&mut Access) -> Result<(), EngineError> + Send + 
     })
 }
 
-/// Takes as long as a hash of the password does.
+/// Hashes the password, which takes tens of milliseconds.
 pub fn create_user(name: String, password: &Secret, is_admin: bool, if_not_exists: bool) -> Result<Change, EngineError> {
     check_name(&name)?;
     let (password_hash, epoch) = (Some(hashed(password)?), random_epoch()?);
@@ -47,7 +47,7 @@ fn create(access: &mut Access, record: PrincipalRecord, if_not_exists: bool) -> 
     Ok(())
 }
 
-/// Takes as long as a hash where it is about a password.
+/// Hashes a new password, which takes tens of milliseconds.
 pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineError> {
     let new_password = match &change {
         UserChange::Password(password) => Some((hashed(password)?, random_epoch()?)),
@@ -55,7 +55,7 @@ pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineErro
     };
     let is_password = new_password.is_some();
     Ok(Box::new(move |now, access| {
-        // One's own password is one's own business.
+        // Users may change their own password.
         now.check(|authorization| if is_password && authorization.user() == name { Ok(()) } else { authorization.admin(MANAGE) })?;
         let mut record = existing(access, &name, true)?;
         match (change, new_password) {
@@ -122,7 +122,7 @@ fn kind(is_user: bool) -> &'static str {
     if is_user { "user" } else { "role" }
 }
 
-/// Names are said in headers, certificates and logs.
+/// Names occur in headers, certificates and logs.
 fn check_name(name: &str) -> Result<(), EngineError> {
     let refused = |message: String| Err(EngineError::Sql { message, position: None, hint: Some("choose another name".into()) });
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
@@ -131,7 +131,7 @@ fn check_name(name: &str) -> Result<(), EngineError> {
     if name.contains(|char: char| char.is_control() || char == ':') || name.trim() != name {
         return refused("the name of a user or role has no colon, no line end, and no space around it".into());
     }
-    // Said in GRANT these mean something else.
+    // In GRANT these words mean something else.
     if name == PUBLIC || name == "all" || common::privilege::Privilege::of_word(name).is_some() {
         return refused(format!("no user or role can be called \"{name}\""));
     }

@@ -1,4 +1,4 @@
-//! The actions of an ALTER TABLE, each on what the ones before it have made of the table.
+//! The actions of an ALTER TABLE; each applies to the result of the previous ones.
 
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{self, AlterTableOperation, RenameTableNameKind};
@@ -45,7 +45,7 @@ pub async fn apply(
             Some(known) => drop_constraint(draft, &known.name.clone(), false),
             None => Err(StoreError::DoesNotExist { kind: "constraint", name: "PRIMARY KEY".into() }.into()),
         },
-        // What the parser was shown in the place of ORDER BY (…).
+        // This stands for ORDER BY (…) in the text for the parser.
         Op::DropClusteringKey => {
             draft.key = key_of(&draft.schema(), &key.take().unwrap_or_default())?;
             Ok(())

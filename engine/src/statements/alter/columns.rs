@@ -116,7 +116,7 @@ async fn set_type(ctx: &StatementContext, draft: &mut Draft, place: usize, data_
     let wanted = column_field(ctx, Ident::with_quote('"', name.as_str()), data_type).await?;
     let (from, to) = (column.field.data_type().clone(), wanted.data_type().clone());
     if from == to {
-        // Of a tensor another shape, or a list of fixed size that is one from now on.
+        // Revalidates the default: a tensor may have a new shape, or a fixed-size list may become a tensor.
         if let Some(sql) = &column.info.default_sql {
             default_value(&ctx.engine.rules, sql, &wanted).map_err(|error| ctx.located(error))?;
         }

@@ -1,4 +1,4 @@
-//! ALTER TABLE: all actions of a statement are applied together, and no row is written anew.
+//! ALTER TABLE: all actions of a statement are applied together, and no rows are rewritten.
 
 mod actions;
 mod columns;
@@ -19,7 +19,7 @@ use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
 use sql::order_clause::KeyColumn;
 
-/// `key` is what the clause ORDER BY or CLUSTER BY says, if there is one.
+/// `key` is the clause ORDER BY or CLUSTER BY, if there is one.
 pub async fn alter_table(ctx: &StatementContext, alter: ast::AlterTable, key: Option<Vec<KeyColumn>>) -> Result<(), EngineError> {
     if alter.on_cluster.is_some() || alter.location.is_some() || alter.table_type.is_some() {
         return Err(EngineError::unsupported("this form of ALTER TABLE", Some("leave ON CLUSTER, LOCATION and ICEBERG out")));
@@ -59,7 +59,7 @@ fn existing(ctx: &StatementContext, namespace: &str, name: &str, if_exists: bool
     Err(EngineError::Sql { message: format!("table \"{}\" does not exist", said_name(namespace, name)), position: None, hint })
 }
 
-/// Asks the rows that are there, those included that others commit meanwhile.
+/// Checks the existing rows, including those that others commit meanwhile.
 async fn commit(ctx: &StatementContext, table: &TableSnapshot, draft: Draft) -> Result<(), EngineError> {
     let Some(alteration) = draft.alteration(table)? else { return Ok(()) };
     let (rules, not_null) = draft.unproven(ctx)?;

@@ -1,4 +1,4 @@
-//! Types that hold all values of another, and values as the text they are kept as.
+//! Types that contain all values of another one, and the text in which initial values are stored.
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -6,7 +6,7 @@ use datafusion::common::ScalarValue;
 use common::error::EngineError;
 use common::type_names::declared_name;
 
-/// Whether every value of `from` is one of `to`, and the same one.
+/// Whether every value of `from` is also a value of `to`, unchanged.
 pub fn is_wider(from: &DataType, to: &DataType) -> bool {
     use DataType::*;
     match (from, to) {
@@ -23,7 +23,7 @@ pub fn is_wider(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether it has a sign, and how many bits.
+/// Whether it is signed, and its number of bits.
 fn integer_bits(data_type: &DataType) -> Option<(bool, u8)> {
     use DataType::*;
     Some(match data_type {
@@ -39,7 +39,7 @@ fn integer_bits(data_type: &DataType) -> Option<(bool, u8)> {
     })
 }
 
-/// The value as text that is the same value when it is read; None for NULL.
+/// The value as text that parses to the same value; `None` for NULL.
 pub fn initial_text(value: &ScalarValue, data_type: &DataType) -> Result<Option<String>, EngineError> {
     if value.is_null() {
         return Ok(None);
@@ -55,7 +55,7 @@ pub fn initial_text(value: &ScalarValue, data_type: &DataType) -> Result<Option<
     }
 }
 
-/// What the rows that were there when the column was added have in it, as a value of the wider type.
+/// The value of the column for rows older than the column, converted to the wider type.
 pub fn widened_initial(text: Option<String>, from: &DataType, to: &DataType) -> Result<Option<String>, EngineError> {
     let Some(text) = text else { return Ok(None) };
     let value = ScalarValue::try_from_string(text, from)?.cast_to(to)?;

@@ -13,12 +13,12 @@ use crate::queries::StopReason;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Of somebody who works until he is told to end.
+/// A worker that runs until it is told to end.
 fn at_work() -> (Sender<()>, Receiver<()>, impl Fn() + Send + 'static) {
     let ((begin, begun), (end, ended)) = (channel(), channel::<()>());
     let work = move || {
         begin.send(()).unwrap();
-        // Also where the sender is gone: it has been told before.
+        // Also ends if the sender is gone: the signal came before.
         let _ = ended.recv_timeout(LIMIT);
     };
     (end, begun, work)
@@ -137,7 +137,7 @@ fn other_tasks_go_on_while_a_commit_blocks_the_only_thread() {
             if is_own { slot.commit() } else { Ok(()) }
         });
         begun.recv_timeout(LIMIT).unwrap();
-        // Nobody else tells the commit to end.
+        // Only this task tells the commit to end.
         let other = runtime.spawn(async move { end.send(()) });
         runtime
             .block_on(async { tokio::time::timeout(LIMIT / 2, other).await })

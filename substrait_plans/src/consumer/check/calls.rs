@@ -1,4 +1,4 @@
-//! Calls of functions: known by their anchor, with as many arguments as they take.
+//! Checks function calls: the anchor is known, and the number of arguments fits.
 
 use super::Check;
 use crate::consumer::exprs::sort_direction;
@@ -22,7 +22,7 @@ pub fn window(finder: &Finder<'_>, call: &WindowFunction, place: &PlanPath<'_>) 
 }
 
 impl Check<'_> {
-    /// The calls and the sorts that are parts of the relation itself.
+    /// Checks the calls and the sorts that belong to the relation itself.
     #[expect(deprecated, reason = "the field of plans before 0.3")]
     pub fn calls_of(&self, rel: &RelType, place: &PlanPath<'_>) -> Result<(), PlanError> {
         match rel {

@@ -1,4 +1,4 @@
-//! Expressions: what they refer to is there, their types and functions are known.
+//! Checks expressions: their references are in range, and their types and functions are known.
 
 use super::sizes::Size;
 use super::widths::in_range;
@@ -14,7 +14,7 @@ use crate::proto::expression::{FieldReference, RexType, Subquery};
 use crate::walk::{PlanPart, PlanPath, kind_of_expression, parts_of_expression};
 
 impl Check<'_> {
-    /// The size of the expression; `scope`: those of the columns that it sees.
+    /// Returns the size of the expression; `scope` has the sizes of the columns that it sees.
     pub fn expression(&mut self, expression: &Expression, scope: &[usize], place: &PlanPath<'_>) -> Result<Size, PlanError> {
         let mut size = Size::ONE;
         let kind = expression.rex_type.as_ref().ok_or_else(|| PlanError::missing("the kind of the expression", place))?;
@@ -54,7 +54,7 @@ impl Check<'_> {
             }
             _ => {}
         }
-        // A window has its rows before there is another, and a subquery says for itself where it has some.
+        // Windows cannot be nested, and a subquery decides for itself where it allows windows.
         let windows = self.windows;
         let within = windows && !matches!(kind, RexType::WindowFunction(_));
         for (step, part) in parts_of_expression(expression, place)? {
@@ -90,7 +90,7 @@ impl Check<'_> {
                 let said = || format!("a reference {steps} queries out, where there are {}", self.outer.len());
                 around.ok_or_else(|| PlanError::invalid(said(), place))?
             }
-            // What the expression has is known when its type is.
+            // The size is known once the type is.
             Some(RootType::Expression(_)) => return Ok(Size::ONE),
             Some(RootType::LambdaParameterReference(_)) => {
                 return Err(PlanError::unsupported("the parameter of a lambda", place));

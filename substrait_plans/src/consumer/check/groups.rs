@@ -1,19 +1,19 @@
-//! The groupings of an aggregate. Plans name the expressions once and refer to them; older plans repeat them in each grouping.
+//! The groupings of an aggregate. Newer plans list the expressions once and refer to them; older plans repeat them in each grouping.
 
 use crate::error::PlanError;
 use crate::proto::{AggregateRel, Expression};
 
-/// In an older plan with several groupings the expressions are compared with each other.
+/// In an older plan with several groupings all expressions are compared with each other.
 const EXPRESSIONS_MAX: usize = 1_000;
-/// The rows are grouped anew for each.
+/// The rows are grouped again for each set.
 const SETS_MAX: usize = 1_000;
 
-/// What is grouped by, and in which combinations.
+/// The grouping expressions, and in which combinations they occur.
 #[derive(Debug)]
 pub struct Groups<'a> {
     /// The first columns of the result.
     pub expressions: Vec<&'a Expression>,
-    /// Each a set of indices into the expressions, sorted. None: all rows are one group.
+    /// Each set has sorted indices of expressions. `None` means that all rows are one group.
     pub sets: Vec<Vec<usize>>,
 }
 
@@ -32,7 +32,7 @@ pub fn groups_of<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display)
         return Err(PlanError::invalid(format!("a reference to grouping expression {reference}, where there are none"), place));
     }
     match aggregate.groupings.as_slice() {
-        // As it stands: the same expression twice is two columns.
+        // The list is used as it is: the same expression twice makes two columns.
         [grouping] => {
             let expressions: Vec<&Expression> = grouping.grouping_expressions.iter().collect();
             let sets = vec![(0..expressions.len()).collect()];
@@ -79,7 +79,7 @@ fn referenced<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display) ->
     Ok(Groups { expressions: aggregate.grouping_expressions.iter().collect(), sets })
 }
 
-/// A set has each of its members once.
+/// Sorts a set and removes duplicates.
 fn sorted(mut set: Vec<usize>) -> Vec<usize> {
     set.sort_unstable();
     set.dedup();

@@ -1,4 +1,4 @@
-//! Which relations are read, which joins and set operations there are, and what relations carry beside that.
+//! Which relations, joins and set operations are supported, and which of their other fields.
 
 use datafusion::logical_expr::JoinType;
 
@@ -12,7 +12,7 @@ use crate::proto::{RelCommon, SetRel, read_rel};
 use crate::quirks::Quirks;
 use crate::walk::kind_of_rel;
 
-/// Refuses relations that are not read here, and those with something that changes what they mean.
+/// Refuses relations that are not supported, and those with a field that changes their meaning.
 pub fn check(rel: &RelType, place: &dyn std::fmt::Display) -> Result<(), PlanError> {
     let what = match rel {
         RelType::Write(_) | RelType::Update(_) | RelType::Ddl(_) => Some("a plan that changes tables, which only SQL does,".to_string()),
@@ -55,7 +55,7 @@ pub fn common(rel: &RelType) -> Option<&RelCommon> {
     }
 }
 
-/// Whether it says which columns it gives.
+/// Whether the relation lists the columns that it emits.
 pub fn emits(common: Option<&RelCommon>) -> bool {
     matches!(common.and_then(|common| common.emit_kind.as_ref()), Some(EmitKind::Emit(_)))
 }
@@ -87,7 +87,7 @@ fn of_table(rel: &RelType) -> Option<&AdvancedExtension> {
     }
 }
 
-/// Whose columns a join gives.
+/// Which side's columns a join emits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sides {
     Both,
@@ -104,8 +104,8 @@ pub struct Join {
 
 /// # Errors
 ///
-/// The type is none, or one that is not done: of a single join the standard lets two meanings be right; a mark has three values in
-/// the standard and two in DataFusion.
+/// The type is missing or not supported: the standard allows two meanings of a single join, and its mark has three values where
+/// DataFusion's has two.
 pub fn join_type(written: i32, quirks: Quirks, place: &dyn std::fmt::Display) -> Result<Join, PlanError> {
     let join = |join_type, sides| Ok(Join { join_type, sides });
     match Written::try_from(written) {
@@ -127,16 +127,16 @@ pub fn join_type(written: i32, quirks: Quirks, place: &dyn std::fmt::Display) ->
     }
 }
 
-/// What a set operation keeps.
+/// Which rows a set operation keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     UnionAll,
     UnionDistinct,
     Minus,
     MinusAll,
-    /// What is in any of the others.
+    /// The rows that are in any of the other inputs.
     IntersectAny,
-    /// What is in each of the others.
+    /// The rows that are in each of the other inputs.
     IntersectEach,
     IntersectAll,
 }
@@ -156,7 +156,7 @@ pub fn set_op(set: &SetRel, place: &dyn std::fmt::Display) -> Result<Operation, 
         Ok(SetOp::IntersectionPrimary) => Ok(Operation::IntersectAny),
         Ok(SetOp::IntersectionMultiset) => Ok(Operation::IntersectEach),
         Ok(SetOp::IntersectionMultisetAll) => Ok(Operation::IntersectAll),
-        // The standard does not say what becomes of duplicates.
+        // The standard does not define what happens to duplicates.
         Ok(SetOp::MinusMultiset) => Err(PlanError::unsupported("the set operation MINUS_MULTISET", place)),
         Ok(SetOp::Unspecified) => Err(PlanError::missing("the set operation", place)),
         Err(_) => Err(PlanError::invalid(format!("a set operation {}", set.op), place)),

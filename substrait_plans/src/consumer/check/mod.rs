@@ -1,13 +1,13 @@
-//! What a plan must be before anything is made of it: whole, known and in range. An error here knows its exact place.
+//! Checks that a plan is complete, known and in range before it is translated. An error here knows its exact position.
 //!
-//! The library takes what it does not understand for something else, or indexes with what the plan says: without this pass a reference
-//! to field 7 of 5, a group that is not there or a function without its anchor would be a panic or another query.
+//! The library misreads what it does not understand, or uses indices of the plan unchecked. Without this pass a reference to field 7 of 5,
+//! a missing group or a function without its anchor would be a panic or another query.
 //!
 //! - `rels.rs` each relation and its parts
 //! - `widths.rs` how many columns each has, so that references and emits are in range
-//! - `sizes.rs` how large expressions become when columns stand for what they are made of
-//! - `groups.rs` the groupings of an aggregate, as old and as new plans write them
-//! - `kinds.rs` which relations are read, and what they may carry
+//! - `sizes.rs` how large expressions become when columns are replaced by their definitions
+//! - `groups.rs` the groupings of an aggregate, in the older and the newer form
+//! - `kinds.rs` which relations are supported, with which fields
 //! - `expressions.rs` expressions, `calls.rs` calls of functions
 
 mod calls;
@@ -35,15 +35,15 @@ use crate::quirks::Quirks;
 use crate::types::TypeReader;
 use crate::walk;
 
-/// Columns of one relation. DataFusion finds columns by name, one after the other, so that planning takes their square.
+/// Columns of one relation. DataFusion searches columns by name, one after the other, so planning takes quadratic time.
 const COLUMNS_MAX: usize = 10_000;
-/// Columns of all relations together: a plan of 1 MB can ask for a wide schema again and again.
+/// Columns of all relations together: a plan of 1 MB can use a wide schema repeatedly.
 const COLUMNS_TOTAL_MAX: usize = 100_000;
 const RELS_MAX: usize = 2_000;
-/// References to what is grouped by, of all relations together: a plan packs them, so that decoding counts a million as one field.
+/// References to grouping expressions in all relations together: they are packed, so decoding counts a million of them as one field.
 const REFERENCES_MAX: usize = 100_000;
 
-/// The places of the relations by their addresses, if the plan can be read.
+/// Returns the paths of the relations by address if the plan is valid.
 pub fn check(plan: &Plan, state: &SessionState) -> Result<HashMap<usize, String>, PlanError> {
     let (rel, place) = walk::root(plan)?;
     if plan.advanced_extensions.as_ref().is_some_and(|extension| extension.enhancement.is_some()) {
@@ -77,11 +77,11 @@ struct Check<'a> {
     places: HashMap<usize, String>,
     columns: usize,
     references: usize,
-    /// By how much the expressions become larger than they are in the plan.
+    /// By how much the expressions become larger than in the plan.
     growth: usize,
-    /// The sizes of the columns that the queries around this one see, the innermost last.
+    /// The sizes of the columns of the outer queries, the innermost last.
     outer: Vec<Vec<usize>>,
-    /// Whether windows are made where the walk is.
+    /// Whether the current expression may have windows.
     windows: bool,
 }
 

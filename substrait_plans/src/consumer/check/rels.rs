@@ -1,4 +1,4 @@
-//! Each relation: its inputs, then how many columns it has, then its expressions, then what it emits.
+//! Checks each relation: its inputs, its number of columns, its expressions, and what it emits.
 
 use super::{Check, RELS_MAX, kinds, sizes, widths};
 use crate::error::PlanError;
@@ -7,7 +7,7 @@ use crate::proto::rel::RelType;
 use crate::walk::{PlanPart, PlanPath, parts_of_rel};
 
 impl Check<'_> {
-    /// The sizes of the columns that the relation gives.
+    /// Returns the sizes of the columns that the relation emits.
     pub fn rel(&mut self, rel: &Rel, place: &PlanPath<'_>) -> Result<Vec<usize>, PlanError> {
         if self.places.len() == RELS_MAX {
             return Err(PlanError::TooMany { what: "relations", limit: RELS_MAX });

@@ -1,5 +1,5 @@
-//! How large expressions become where DataFusion puts what a column is made of in its place, as it does when it moves a filter below a
-//! projection: of `x + x` above `y + y` above `z + z` a filter sees 8 times z. The size doubles with each relation, and the plan hardly grows.
+//! The sizes of expressions after DataFusion replaces columns by their definitions, as it does when it moves a filter below a projection:
+//! above `x + x`, `y + y` and `z + z`, a filter contains z 8 times. The size doubles with each relation, while the plan hardly grows.
 
 use super::Check;
 use super::kinds::{self, Sides};
@@ -10,22 +10,22 @@ use crate::proto::rel::RelType;
 use crate::proto::rel_common::EmitKind;
 use crate::walk::PlanPath;
 
-/// How much larger than the plan has them the expressions may become, in parts of all of them together: some seconds of planning.
+/// The maximum growth of all expressions together beyond the plan, in nodes; it takes some seconds of planning.
 const GROWTH_MAX: usize = 100_000;
 
-/// Of an expression, in parts.
+/// The size of an expression in nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    /// With all that its columns are made of.
+    /// The size after all columns are replaced by their definitions.
     pub whole: usize,
-    /// How much of that the expression has not itself.
+    /// The part of that which is not in the expression itself.
     pub growth: usize,
 }
 
 impl Size {
     pub const ONE: Size = Size { whole: 1, growth: 0 };
 
-    /// Of a reference to a column of that size.
+    /// The size of a reference to a column with this definition.
     pub fn of_column(whole: usize) -> Size {
         Size { whole, growth: whole.saturating_sub(1) }
     }
@@ -35,14 +35,14 @@ impl Size {
         self.growth = self.growth.saturating_add(part.growth);
     }
 
-    /// Of an expression with all its parts. A window is a column before anything is done with it.
+    /// The size of an expression with all its parts. A window becomes a column first, so it is not copied.
     pub fn made(self, kind: &RexType) -> Size {
         if matches!(kind, RexType::WindowFunction(_)) { Size::ONE } else { self }
     }
 }
 
 impl Check<'_> {
-    /// Of an expression of that relation. Those of projections are not moved, and only count in what stands above them.
+    /// Counts an expression of the relation. Those of projections are not moved, and count only in the expressions above them.
     pub fn count_growth(&mut self, rel: &RelType, size: Size, place: &PlanPath<'_>) -> Result<(), PlanError> {
         if matches!(rel, RelType::Project(_)) {
             return Ok(());
@@ -54,7 +54,7 @@ impl Check<'_> {
         }
     }
 
-    /// The sizes of the `direct` columns that a relation has before it emits some; `made`: of those expressions that become columns.
+    /// The sizes of the `direct` columns of a relation before it emits; `made` has those of expressions that become columns.
     pub fn sizes(
         &self,
         rel: &RelType,
@@ -66,7 +66,7 @@ impl Check<'_> {
         let mut sizes = match (rel, inputs) {
             (RelType::Project(_), _) if made.len() == direct => made.to_vec(),
             (RelType::Project(_), _) => [inputs.concat().as_slice(), made].concat(),
-            // Older plans repeat what is grouped by, so that there are more expressions than columns of them.
+            // Older plans repeat the grouping expressions, so there are more expressions than columns.
             (RelType::Aggregate(aggregate), _) if aggregate.grouping_expressions.is_empty() && aggregate.groupings.len() > 1 => {
                 vec![made.iter().copied().max().unwrap_or(1); made.len().min(direct)]
             }
@@ -76,22 +76,22 @@ impl Check<'_> {
                 Sides::Left | Sides::LeftAndMark => left.clone(),
                 Sides::Right | Sides::RightAndMark => right.clone(),
             },
-            // A filter of the whole is one of each input.
+            // A filter of a set operation becomes a filter of each input.
             (RelType::Set(_), _) => {
                 (0..direct).map(|column| inputs.iter().filter_map(|input| input.get(column)).copied().max().unwrap_or(1)).collect()
             }
             _ => inputs.concat(),
         };
-        // What is read, measures, windows, marks.
+        // Columns of tables, measures, windows and marks.
         sizes.resize(direct, 1);
         Ok(sizes)
     }
 }
 
-/// The sizes of the columns that expressions of one relation see.
+/// The sizes of the columns that the expressions of a relation see.
 pub struct Scopes {
     most: Vec<usize>,
-    /// Fields of the relation whose expressions see others.
+    /// The fields of the relation whose expressions see other columns.
     fields: &'static [&'static str],
     others: Vec<usize>,
 }
@@ -105,7 +105,7 @@ impl Scopes {
 impl Check<'_> {
     pub fn scopes(&self, rel: &RelType, inputs: &[Vec<usize>], direct: usize, place: &PlanPath<'_>) -> Result<Scopes, PlanError> {
         Ok(match rel {
-            // Values in the plan see no columns.
+            // Values in the plan do not see columns.
             RelType::Read(read) => {
                 let others = vec![1; read.base_schema.as_ref().map_or(0, base_width)];
                 Scopes { most: Vec::new(), fields: &["filter", "best_effort_filter"], others }
@@ -120,7 +120,7 @@ impl Check<'_> {
     }
 }
 
-/// The sizes of the columns that a relation emits, all of which are there.
+/// The sizes of the columns that a relation emits; the indices have been checked.
 pub fn emitted(rel: &RelType, direct: Vec<usize>) -> Vec<usize> {
     let Some(EmitKind::Emit(emit)) = kinds::common(rel).and_then(|common| common.emit_kind.as_ref()) else { return direct };
     let size = |index: &i32| usize::try_from(*index).ok().and_then(|index| direct.get(index)).copied().unwrap_or(1);

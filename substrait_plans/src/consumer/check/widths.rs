@@ -1,4 +1,4 @@
-//! How many columns a relation has, before and after what it emits.
+//! The number of columns of a relation, before and after it emits.
 
 use super::kinds::{self, Sides};
 use super::{Check, check_columns, groups_of};
@@ -10,11 +10,11 @@ use crate::proto::rel_common::EmitKind;
 use crate::proto::{NamedStruct, ReadRel, RelCommon, SetRel};
 use crate::walk::PlanPath;
 
-/// Inputs of one EXCEPT or INTERSECT: each makes the plan one join deeper.
+/// The maximum number of inputs of an EXCEPT or INTERSECT: each makes the plan one join deeper.
 const SETS_MAX: usize = 64;
 
 impl Check<'_> {
-    /// The columns of a relation before it emits some of them.
+    /// The number of columns of a relation before it emits.
     pub fn direct_width(&mut self, kind: &RelType, inputs: &[usize], place: &PlanPath<'_>) -> Result<usize, PlanError> {
         let all = inputs.iter().sum::<usize>();
         Ok(match kind {
@@ -67,10 +67,10 @@ impl Check<'_> {
     }
 }
 
-/// The columns that are left.
+/// The indices of the columns that remain.
 pub fn emitted(common: Option<&RelCommon>, direct: usize, place: &PlanPath<'_>) -> Result<usize, PlanError> {
     let Some(EmitKind::Emit(emit)) = common.and_then(|common| common.emit_kind.as_ref()) else { return Ok(direct) };
-    // Each takes a byte or two in a plan.
+    // Each index takes only a byte or two in a plan.
     check_columns(emit.output_mapping.len())?;
     for index in &emit.output_mapping {
         in_range(*index, direct, "an emit of", place)?;
@@ -78,13 +78,13 @@ pub fn emitted(common: Option<&RelCommon>, direct: usize, place: &PlanPath<'_>) 
     Ok(emit.output_mapping.len())
 }
 
-/// An index that a plan gives, as one that can be used.
+/// Checks an index of the plan.
 pub fn in_range(index: i32, width: usize, what: &str, place: &dyn std::fmt::Display) -> Result<usize, PlanError> {
     let index_in_range = usize::try_from(index).ok().filter(|index| *index < width);
     index_in_range.ok_or_else(|| PlanError::invalid(format!("{what} field {index}, where there are {width}"), place))
 }
 
-/// One to three names.
+/// A table has one to three names.
 pub fn names_of_table<'a>(table: &'a NamedTable, place: &dyn std::fmt::Display) -> Result<&'a [String], PlanError> {
     match table.names.as_slice() {
         [] => Err(PlanError::missing("the name of the table", place)),
@@ -93,7 +93,7 @@ pub fn names_of_table<'a>(table: &'a NamedTable, place: &dyn std::fmt::Display) 
     }
 }
 
-/// The columns that the projection of a read keeps; None: all of them.
+/// The columns that the projection of a read keeps; `None` for all of them.
 pub fn mask(mask: Option<&MaskExpression>, width: usize, place: &dyn std::fmt::Display) -> Result<Option<Vec<usize>>, PlanError> {
     let Some(select) = mask.and_then(|mask| mask.select.as_ref()) else { return Ok(None) };
     let columns = select.struct_items.iter().map(|item| match item.child {

@@ -23,7 +23,7 @@ pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> D
     let field = consumer.types().field(to, &PLACE)?;
     let data_type = field.data_type().clone();
     if has_struct(&data_type) {
-        // DataFusion goes by the names of the fields, and a type in a plan has none.
+        // DataFusion matches fields by name, and a type in a plan has no names.
         return Err(PlanError::unsupported(format!("a cast to {data_type}, which has fields"), PLACE).into());
     }
     let value = consumer.consume_expression(input, schema).await?;
@@ -38,7 +38,7 @@ pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> D
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => data_type == DataType::Utf8View,
         other => other == data_type,
     };
-    // The shape of a tensor, which is not in the data type.
+    // Keeps the shape of a tensor, which is not in the data type.
     let metadata = field.metadata().clone();
     let is_same = is_same && tensor_shape(&value.to_field(schema)?.1) == tensor_shape(&field);
     let field = Arc::new(Field::new("", data_type, true).with_metadata(metadata));
@@ -48,7 +48,7 @@ pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> D
         (false, false) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
     };
     match length.filter(|_| !fits) {
-        // As in SQL, what does not fit is cut.
+        // As in SQL, longer texts are truncated.
         Some(length) => Ok(consumer.state().udf("left")?.call(vec![value, lit(i64::from(length))])),
         None => Ok(value),
     }

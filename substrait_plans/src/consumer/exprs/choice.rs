@@ -1,4 +1,4 @@
-//! IF, CASE, and whether a value is among others.
+//! IF, CASE, and tests whether a value is in a list.
 
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::logical_expr::expr::InList;
@@ -54,14 +54,14 @@ fn case(base: Option<Box<Expr>>, branches: Vec<(Box<Expr>, Box<Expr>)>, otherwis
     }
 }
 
-/// Nothing is among no others.
+/// No value is in an empty list.
 pub async fn singular_or_list(consumer: &Consumer<'_>, of: &SingularOrList, schema: &DFSchema) -> DfResult<Expr> {
     let value = boxed(consumer, of.value.as_deref(), schema).await?;
     let list = expressions(consumer, &of.options, schema).await?;
     Ok(if list.is_empty() { lit(false) } else { Expr::InList(InList::new(value, list, false)) })
 }
 
-/// Several values at once: each of them equal to those of one record. Each record names the values again, so they must be small.
+/// Compares several values at once with those of each record. The values are repeated for each record, so they must be small.
 pub async fn multi_or_list(consumer: &Consumer<'_>, of: &MultiOrList, schema: &DFSchema) -> DfResult<Expr> {
     let values = expressions(consumer, &of.value, schema).await?;
     if values.iter().any(|value| !matches!(value, Expr::Column(_) | Expr::Literal(..) | Expr::OuterReferenceColumn(..))) {

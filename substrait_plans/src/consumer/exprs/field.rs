@@ -1,4 +1,4 @@
-//! References to columns, and on into them. The library knows columns alone, and indexes with what the plan says.
+//! References to columns and to fields inside of them. The library supports only columns, and uses indices of the plan unchecked.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn outer_column(around: &DFSchema, index: usize) -> DfResult<Expr> {
     Ok(Expr::OuterReferenceColumn(Arc::clone(field), Column::from((qualifier, field))))
 }
 
-/// The column, and what of it.
+/// The index of the column, and the rest of the path.
 fn first(direct: &ReferenceSegment) -> Result<(usize, Option<&ReferenceSegment>), PlanError> {
     match &direct.reference_type {
         Some(Segment::StructField(field)) => match usize::try_from(field.field) {
@@ -59,7 +59,7 @@ fn first(direct: &ReferenceSegment) -> Result<(usize, Option<&ReferenceSegment>)
     }
 }
 
-/// Fields by their number, items of lists from 0, values of maps by their key.
+/// Follows the path: fields by number, items of lists from 0, values of maps by key.
 fn within(consumer: &Consumer<'_>, mut value: Expr, mut rest: Option<&ReferenceSegment>, schema: &DFSchema) -> DfResult<Expr> {
     let state = consumer.state();
     while let Some(segment) = rest {
@@ -87,8 +87,8 @@ fn within(consumer: &Consumer<'_>, mut value: Expr, mut rest: Option<&ReferenceS
     Ok(value)
 }
 
-/// The struct, and the name by which DataFusion finds its `index`-th field. Of several with one name it would take the first: those get
-/// other names beforehand.
+/// The struct, and the name of its `index`-th field. If several fields share a name, DataFusion would take the first, so they are renamed
+/// here.
 fn told_apart(of: Expr, schema: &DFSchema, index: i32) -> DfResult<(Expr, String)> {
     let data_type = of.get_type(schema)?;
     let DataType::Struct(fields) = &data_type else {

@@ -1,4 +1,4 @@
-//! Intervals that are constants, exact to the nanosecond.
+//! Constant intervals, exact to the nanosecond.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ pub fn years(written: &IntervalYearToMonth, place: &dyn Display) -> Result<Scala
     Ok(ScalarValue::IntervalYearMonth(Some(months)))
 }
 
-/// Days and milliseconds where that is all there is, as DataFusion has such intervals.
+/// Uses DataFusion's type of days and milliseconds if the value fits.
 pub fn days(written: &IntervalDayToSecond, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let nanoseconds = nanoseconds(written, place)?;
     if nanoseconds % NANOS_PER_MILLI == 0
@@ -28,7 +28,7 @@ pub fn days(written: &IntervalDayToSecond, place: &dyn Display) -> Result<Scalar
     Ok(ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months: 0, days: written.days, nanoseconds })))
 }
 
-/// A part that is not there is none.
+/// A missing part is zero.
 pub fn compound(written: &IntervalCompound, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let months = match &written.interval_year_to_month {
         Some(part) => months(part).ok_or_else(|| too_long(place))?,
@@ -88,7 +88,7 @@ mod tests {
         assert!(days(&seconds(i32::MAX, i64::MAX, 0), &"").is_err());
         assert!(days(&seconds(1, 1, 40), &"").is_err());
         assert!(years(&IntervalYearToMonth { years: i32::MAX, months: 0 }, &"").is_err());
-        // Longer than milliseconds of 32 bits, which the library would wrap.
+        // More than 32 bits of milliseconds, which the library would wrap.
         assert!(matches!(days(&seconds(i32::MAX, 0, 3), &""), Ok(ScalarValue::IntervalMonthDayNano(Some(_)))));
     }
 }

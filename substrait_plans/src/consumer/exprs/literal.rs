@@ -1,5 +1,5 @@
-//! Constants. What does not fit its type is refused: the library cuts small numbers, wraps intervals, takes a timestamp of the old kind for
-//! seconds where it is in microseconds, and ends the process at a list of values of different types.
+//! Constants. A value that does not fit its type is refused: the library truncates small numbers, wraps intervals, reads a timestamp of
+//! the old kind as seconds although it has microseconds, and aborts on a list of values of different types.
 
 use std::fmt::Display;
 
@@ -17,12 +17,12 @@ use crate::types::{Names, TypeReader, time_unit};
 
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
-/// A constant whose fields, if it has some, are called c0, c1, …
+/// A constant. Its fields, if it has some, are named c0, c1, …
 pub fn literal(reader: &TypeReader<'_>, of: &Literal, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     literal_named(reader, of, &mut Names::none(), place)
 }
 
-/// A constant whose fields have the names that come next.
+/// A constant whose fields get the next names.
 #[expect(deprecated, reason = "constants of plans before 0.50")]
 pub fn literal_named(reader: &TypeReader<'_>, of: &Literal, names: &mut Names<'_>, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let value = of.literal_type.as_ref().ok_or_else(|| PlanError::missing("the value of a constant", place))?;
@@ -34,7 +34,7 @@ pub fn literal_named(reader: &TypeReader<'_>, of: &Literal, names: &mut Names<'_
         LiteralType::I64(number) => whole(reader, of, *number, place)?,
         LiteralType::Fp32(number) => ScalarValue::Float32(Some(*number)),
         LiteralType::Fp64(number) => ScalarValue::Float64(Some(*number)),
-        // A fixedchar is not padded here: no column is.
+        // A fixedchar is not padded here, as no column is.
         LiteralType::String(text) | LiteralType::FixedChar(text) => ScalarValue::Utf8(Some(text.clone())),
         LiteralType::VarChar(text) => ScalarValue::Utf8(Some(text.value.clone())),
         LiteralType::Binary(bytes) => ScalarValue::Binary(Some(bytes.clone())),
@@ -68,7 +68,7 @@ pub fn null(data_type: &DataType, place: &dyn Display) -> Result<ScalarValue, Pl
     ScalarValue::try_from(data_type).map_err(|_| PlanError::unsupported(format!("NULL of {data_type}"), place))
 }
 
-/// The type that the literal is written as says how wide the number is, and its variation whether it has a sign.
+/// The kind of the literal decides the width of the number, and its variation the sign.
 fn whole(reader: &TypeReader<'_>, of: &Literal, number: i64, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let type_variation_reference = of.type_variation_reference;
     let kind = match of.literal_type {
@@ -78,7 +78,7 @@ fn whole(reader: &TypeReader<'_>, of: &Literal, number: i64, place: &dyn Display
         _ => Kind::I64(types::I64 { type_variation_reference, nullability: 0 }),
     };
     let data_type = reader.data_type(&Type { kind: Some(kind) }, place)?;
-    // Numbers without a sign are written with the bits that they have.
+    // Unsigned numbers are written with the same bits.
     let number = match data_type {
         DataType::UInt8 => ScalarValue::UInt8(u8::try_from(number).or_else(|_| i8::try_from(number).map(i8::cast_unsigned)).ok()),
         DataType::UInt16 => ScalarValue::UInt16(u16::try_from(number).or_else(|_| i16::try_from(number).map(i16::cast_unsigned)).ok()),
@@ -113,7 +113,7 @@ fn decimal(written: &Decimal, place: &dyn Display) -> Result<ScalarValue, PlanEr
     }
 }
 
-/// Within a day.
+/// A time of day, which must be less than a day.
 fn time(unit: TimeUnit, value: i64, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let per_day = 86_400 * per_second(unit);
     if !(0..per_day).contains(&value) {
@@ -147,7 +147,7 @@ fn timestamp(at: &PrecisionTimestamp, zone: Option<&str>, place: &dyn Display) -
     })
 }
 
-/// As Arrow writes numbers without a sign, half floats and dates: the message of a number in one field.
+/// Arrow's forms of unsigned numbers, half floats and dates: a message with the number in one field.
 fn user_defined(reader: &TypeReader<'_>, of: &UserDefined, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let anchor = match &of.type_anchor_type {
         Some(TypeAnchorType::TypeReference(anchor)) => *anchor,
@@ -177,7 +177,7 @@ fn user_defined(reader: &TypeReader<'_>, of: &UserDefined, place: &dyn Display) 
     if value.is_null() { Err(PlanError::invalid("a number that does not fit its type", place)) } else { Ok(value) }
 }
 
-/// `google.protobuf.UInt64Value` and the like: the number in field 1, and nothing but a zero if there is none.
+/// `google.protobuf.UInt64Value` and the like: the number in field 1; without it the message must be empty and means zero.
 fn one_number(bytes: &[u8]) -> Option<u64> {
     #[derive(Clone, PartialEq, prost::Message)]
     struct Wrapped {

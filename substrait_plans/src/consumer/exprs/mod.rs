@@ -1,11 +1,11 @@
-//! Expressions of plans as expressions of DataFusion. The dispatch by kind is the library's; calls are in `functions/`.
+//! Translates expressions of plans to expressions of DataFusion. The library dispatches by kind; calls are in `functions/`.
 //!
-//! - `field.rs` references to columns, to fields and items within them, and to columns of the query around
-//! - `literal.rs` constants, `interval.rs` those that are intervals, `nested_literal.rs` lists, maps and structs
+//! - `field.rs` references to columns, to fields and items inside of them, and to columns of an outer query
+//! - `literal.rs` constants, `interval.rs` intervals, `nested_literal.rs` lists, maps and structs
 //! - `cast.rs` casts
 //! - `choice.rs` IF, CASE and lists of choices
 //! - `subquery.rs` subqueries
-//! - `sorts.rs` keys to sort by
+//! - `sorts.rs` sort keys
 
 mod cast;
 mod choice;
@@ -41,7 +41,7 @@ pub async fn expressions(consumer: &Consumer<'_>, of: &[Expression], schema: &DF
     Ok(expressions)
 }
 
-/// Lists as the library makes them; structs, whose fields get names where the plan has some.
+/// Lists are made by the library; the fields of structs get names if the plan has some.
 pub async fn nested(consumer: &Consumer<'_>, of: &Nested, schema: &DFSchema) -> DfResult<Expr> {
     match &of.nested_type {
         Some(NestedType::Struct(nested)) => {

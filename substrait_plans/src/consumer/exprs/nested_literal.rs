@@ -1,4 +1,4 @@
-//! Constants that are made of others.
+//! Lists, maps and structs as constants.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::proto::expression::literal::map::KeyValue;
 use crate::proto::r#type::{Kind, List as ListType, Map as MapType};
 use crate::types::{Names, TypeReader};
 
-/// Items are of one type. Each takes the same names.
+/// All items have one type, and use the same names.
 pub fn list(reader: &TypeReader<'_>, items: &[Literal], names: &mut Names<'_>, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let values = same_names(reader, items.iter(), names, place)?;
     let Some(first) = values.iter().find(|value| value.data_type() != DataType::Null) else {
@@ -73,7 +73,7 @@ fn of_entries(keys: ArrayRef, values: ArrayRef, place: &dyn Display) -> Result<S
     Ok(ScalarValue::Map(Arc::new(MapArray::try_new(field, offsets, entries, None, false).map_err(wrong)?)))
 }
 
-/// Each field with the name that comes next, and what is in it with those after that.
+/// Each field gets the next name, and its contents the names after that.
 pub fn structure(
     reader: &TypeReader<'_>,
     fields: &[Literal],
@@ -92,7 +92,7 @@ pub fn structure(
     Ok(ScalarValue::Struct(Arc::new(StructArray::from(columns))))
 }
 
-/// The values of one after the other, each of which has the same fields and so the same names.
+/// Reads values that have the same fields: each of them uses the same names.
 fn same_names<'l>(
     reader: &TypeReader<'_>,
     of: impl Iterator<Item = &'l Literal>,
@@ -120,7 +120,7 @@ fn one_type(values: Vec<ScalarValue>, data_type: &DataType, place: &dyn Display)
     typed.collect()
 }
 
-/// Values of one type.
+/// Makes an array of values of one type.
 fn array(values: Vec<ScalarValue>, place: &dyn Display) -> Result<ArrayRef, PlanError> {
     let first = values.iter().map(ScalarValue::data_type).find(|data_type| *data_type != DataType::Null);
     let values = match first {

@@ -1,4 +1,4 @@
-//! Keys to sort by. The library ends the process at a direction that it does not know.
+//! Sort keys. The library aborts on an unknown direction.
 
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::logical_expr::expr::Sort;
@@ -20,7 +20,7 @@ pub async fn sorts(consumer: &Consumer<'_>, of: &[SortField], schema: &DFSchema)
     Ok(sorts)
 }
 
-/// Whether upwards, and whether NULLs come first.
+/// Whether the order is ascending, and whether NULLs come first.
 pub fn sort_direction(sort: &SortField, place: &dyn std::fmt::Display) -> Result<(bool, bool), PlanError> {
     let direction = match &sort.sort_kind {
         Some(SortKind::Direction(direction)) => *direction,
@@ -34,7 +34,7 @@ pub fn sort_direction(sort: &SortField, place: &dyn std::fmt::Display) -> Result
         Ok(SortDirection::AscNullsLast) => Ok((true, false)),
         Ok(SortDirection::DescNullsFirst) => Ok((false, true)),
         Ok(SortDirection::DescNullsLast) => Ok((false, false)),
-        // Equal keys beside each other: any order does that.
+        // Equal keys must be adjacent; any order does that.
         Ok(SortDirection::Clustered) => Ok((true, false)),
         Ok(SortDirection::Unspecified) => Err(PlanError::missing("the direction of a sort", place)),
         Err(_) => Err(PlanError::invalid(format!("a sort in the direction {direction}"), place)),

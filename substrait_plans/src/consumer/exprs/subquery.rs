@@ -1,4 +1,4 @@
-//! Subqueries. The library makes a copy of the plan of each, and takes a missing one for an empty one.
+//! Subqueries. The library copies the plan of each, and treats a missing one as an empty one.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub async fn subquery(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) 
     }
 }
 
-/// Sees the columns of `schema` as those around it.
+/// Translates a subquery, for which the columns of `schema` are those of the outer query.
 async fn query(consumer: &Consumer<'_>, rel: Option<&Rel>, schema: &DFSchema) -> DfResult<Subquery> {
     let rel = rel.ok_or_else(|| PlanError::missing("the query", PLACE))?;
     consumer.push_outer_schema(Arc::new(schema.clone()));
@@ -53,7 +53,7 @@ async fn is_in(consumer: &Consumer<'_>, needle: &Expression, rel: Option<&Rel>, 
     Ok(Expr::InSubquery(InSubquery::new(Box::new(needle), subquery, negated)))
 }
 
-/// `= ANY` is IN and `<> ALL` is NOT IN, which become joins.
+/// `= ANY` becomes IN and `<> ALL` becomes NOT IN, because these become joins.
 async fn compared(consumer: &Consumer<'_>, of: &Comparison, schema: &DFSchema) -> DfResult<Expr> {
     let left = of.left.as_deref().ok_or_else(|| PlanError::missing("the value", PLACE))?;
     let quantifier = match ReductionOp::try_from(of.reduction_op) {
@@ -77,7 +77,7 @@ async fn compared(consumer: &Consumer<'_>, of: &Comparison, schema: &DFSchema) -
     }
     let left = consumer.consume_expression(left, schema).await?;
     let mut subquery = query(consumer, of.right.as_deref(), schema).await?;
-    // The rule that rewrites it would find the outer column, if one had the name of this.
+    // DataFusion's rewrite would find the outer column if it had the same name as this one.
     let plan = Arc::unwrap_or_clone(subquery.subquery);
     let mut columns = Columns::new(consumer);
     columns.anew(column(plan.schema(), 0)?);

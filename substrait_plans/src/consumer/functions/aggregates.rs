@@ -1,4 +1,4 @@
-//! Aggregates of Substrait's own extensions that are done here, as of 0.85: all but `mode`, `product` and `quantile`.
+//! Aggregates of Substrait's own extensions as of 0.85 that are supported: all but `mode`, `product` and `quantile`.
 
 use super::options::{Accepted, NOTHING_OVERFLOWS, OVERFLOW, ROUNDING};
 
@@ -6,7 +6,7 @@ use super::options::{Accepted, NOTHING_OVERFLOWS, OVERFLOW, ROUNDING};
 #[derive(Debug)]
 pub struct Entry {
     pub name: &'static str,
-    /// Enumerations and values together.
+    /// Counts enumerations and values.
     pub arity: (usize, usize),
     pub options: &'static [Accepted],
     pub form: Form,
@@ -14,16 +14,16 @@ pub struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// DataFusion's of this name.
+    /// DataFusion's function of this name.
     Named(&'static str),
     Count,
-    /// NULL is 0.
+    /// The sum, with 0 instead of NULL.
     SumOrZero,
-    /// Of whole numbers a whole number, if the plan says so.
+    /// The average, which is a whole number for whole numbers if the plan declares that.
     Average,
-    /// Whether exact or not comes as an enumeration.
+    /// An enumeration says whether it is exact.
     Median,
-    /// Of a sample and of a population.
+    /// The functions for a sample and for a population.
     Deviation(&'static str, &'static str),
 }
 
@@ -32,7 +32,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 const DISTRIBUTION: Accepted = Accepted::of("distribution", &["SAMPLE", "POPULATION"]);
-/// DataFusion's takes the first value that is not NULL, if there is one; a producer that insists on another does not get it.
+/// DataFusion's takes the first value that is not NULL if there is one; plans that require another behaviour are refused.
 const ANY_VALUE_OPTIONS: &[Accepted] = &[Accepted::of("ignore_nulls", &["TRUE"])];
 const DEVIATION_OPTIONS: &[Accepted] = &[DISTRIBUTION, ROUNDING];
 

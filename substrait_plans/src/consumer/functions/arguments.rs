@@ -1,4 +1,4 @@
-//! The arguments of a call: enumerations by name, values as expressions.
+//! The arguments of a call: enumerations as names, values as expressions.
 
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
@@ -11,7 +11,7 @@ use crate::proto::expression::r#enum::EnumKind;
 use crate::proto::function_argument::ArgType;
 use crate::proto::{Expression, FunctionArgument};
 
-/// `older` are those of plans that have no others.
+/// `older` has the arguments of older plans, which have no others.
 #[expect(deprecated, reason = "an enumeration of plans before 0.3")]
 pub async fn arguments(
     consumer: &Consumer<'_>,

@@ -1,4 +1,4 @@
-//! A call of a function, with what is needed to make an expression of it.
+//! A call of a function, with everything that is needed to translate it.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result as DfResult};
@@ -10,21 +10,21 @@ use datafusion::scalar::ScalarValue;
 use super::options::Options;
 use crate::error::PlanError;
 
-/// Enumerations stand before values in every function of the standard that is read here, so that their order is enough.
+/// In every supported function of the standard the enumerations come before the values, so their order is enough.
 #[derive(Debug, Default)]
 pub struct Arguments {
-    /// In capitals.
+    /// In upper case.
     pub enums: Vec<String>,
     pub values: Vec<Expr>,
 }
 
 impl Arguments {
-    /// Whether the function is one of floating-point numbers.
+    /// Whether an argument is a floating-point number.
     pub fn are_floats(&self, schema: &DFSchema) -> bool {
         self.values.iter().any(|value| value.get_type(schema).is_ok_and(|data_type| data_type.is_floating()))
     }
 
-    /// As DataFusion compares a double with a decimal: with this scale, whatever the decimal's is.
+    /// Casts doubles to DataFusion's type for comparing a double with a decimal: it has this scale, whatever the decimal's is.
     pub fn doubles_as_decimals(&mut self, schema: &DFSchema) {
         let type_of = |value: &Expr| value.get_type(schema).unwrap_or(DataType::Null);
         if !self.values.iter().any(|value| matches!(type_of(value), DataType::Decimal128(..) | DataType::Decimal256(..))) {
@@ -40,7 +40,7 @@ impl Arguments {
         }
     }
 
-    /// Of a function that takes no enumerations.
+    /// For a function without enumerations.
     pub fn values_only(self, place: &str) -> Result<Vec<Expr>, PlanError> {
         match self.enums.first() {
             None => Ok(self.values),
@@ -52,7 +52,7 @@ impl Arguments {
 pub struct Call<'c> {
     pub state: &'c SessionState,
     pub schema: &'c DFSchema,
-    /// What errors are about.
+    /// The position for error messages.
     pub place: String,
     pub enums: Vec<String>,
     pub values: Vec<Expr>,
@@ -64,7 +64,7 @@ impl<'c> Call<'c> {
         Call { state, schema, place, enums: arguments.enums, values: arguments.values, options }
     }
 
-    /// Whether there are as many enumerations and values as the function takes.
+    /// Checks that the numbers of enumerations and values fit the function.
     pub fn check(&self, values: (usize, usize), enums: (usize, usize)) -> Result<(), PlanError> {
         let is_in = |(least, most): (usize, usize), found: usize| (least..=most).contains(&found);
         match is_in(values, self.values.len()) && is_in(enums, self.enums.len()) {
@@ -84,18 +84,18 @@ impl<'c> Call<'c> {
         PlanError::unsupported(what, &self.place)
     }
 
-    /// The only value.
+    /// Returns the only value.
     pub fn one(&mut self) -> Result<Expr, PlanError> {
         self.values.pop().ok_or_else(|| self.invalid("no value as an argument"))
     }
 
-    /// The only two.
+    /// Returns the only two values.
     pub fn two(&mut self) -> Result<(Expr, Expr), PlanError> {
         let (second, first) = (self.values.pop(), self.values.pop());
         first.zip(second).ok_or_else(|| self.invalid("fewer than two values as arguments"))
     }
 
-    /// A function of DataFusion.
+    /// A call of DataFusion's function.
     pub fn function(&self, name: &str, values: Vec<Expr>) -> DfResult<Expr> {
         Ok(Expr::ScalarFunction(ScalarFunction::new_udf(self.state.udf(name)?, values)))
     }
@@ -109,7 +109,7 @@ pub fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
-/// A text that is a constant.
+/// The text, if it is a constant.
 pub fn text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal(value, _) => value.try_as_str().flatten(),

@@ -20,7 +20,7 @@ pub fn subtract(call: Call<'_>) -> DfResult<Expr> {
     sum(call, Operator::Minus)
 }
 
-/// Of two; with a time zone as the third, the interval is one of the calendar of that zone.
+/// Takes two arguments; with a time zone as the third, the interval follows the calendar of that zone.
 fn sum(mut call: Call<'_>, operator: Operator) -> DfResult<Expr> {
     let zone = if call.values.len() == 3 { Some(call.one()?) } else { None };
     let (left, right) = call.two()?;
@@ -31,7 +31,7 @@ fn sum(mut call: Call<'_>, operator: Operator) -> DfResult<Expr> {
     Ok(cast(binary(local, right), data_type))
 }
 
-/// A part of a date or time, as a number of 64 bits. DataFusion counts the seconds among the milliseconds; the standard does not.
+/// A part of a date or time as an i64. DataFusion includes the seconds in the milliseconds; the standard does not.
 pub fn extract(mut call: Call<'_>) -> DfResult<Expr> {
     let mut enums = std::mem::take(&mut call.enums).into_iter();
     let component = match enums.next() {
@@ -74,7 +74,7 @@ pub fn extract(mut call: Call<'_>) -> DfResult<Expr> {
         other => return Err(call.unsupported(format!("the component {}", other.escape_default())).into()),
     };
     let found = call.function("date_part", vec![lit(part), value])?;
-    // Half a second before the epoch is second -1.
+    // Half a second before the epoch is in second -1.
     let found = if part == "epoch" { call.function("floor", vec![found])? } else { found };
     let number = cast(found, DataType::Int64);
     let number = match modulus {
@@ -87,14 +87,14 @@ pub fn extract(mut call: Call<'_>) -> DfResult<Expr> {
     })
 }
 
-/// The clock on the wall of a zone becomes an instant.
-/// As a number of 64 bits, as Arrow has it.
+/// An i64, as in Arrow.
 pub fn year(mut call: Call<'_>) -> DfResult<Expr> {
     let value = call.one()?;
     let part = call.function("date_part", vec![Expr::Literal(ScalarValue::from("year"), None), value])?;
     Ok(cast(part, DataType::Int64))
 }
 
+/// Converts a local time in a zone to an instant.
 pub fn assume_timezone(mut call: Call<'_>) -> DfResult<Expr> {
     let (value, zone) = call.two()?;
     let unit = unit_of(&call, &value)?;
@@ -102,7 +102,7 @@ pub fn assume_timezone(mut call: Call<'_>) -> DfResult<Expr> {
     Ok(cast(local, DataType::Timestamp(unit, Some(zone_of(&call, &zone)?))))
 }
 
-/// An instant becomes the clock on the wall of a zone.
+/// Converts an instant to the local time in a zone.
 pub fn local_timestamp(mut call: Call<'_>) -> DfResult<Expr> {
     let (value, zone) = call.two()?;
     let local = in_zone(&call, value, &zone)?;
@@ -131,7 +131,7 @@ pub fn to_years(call: Call<'_>) -> DfResult<Expr> {
     interval(call, |years| Some((years.checked_mul(12)?, 0)))
 }
 
-/// DuckDB writes intervals as calls with a constant, which it casts this way and that.
+/// DuckDB writes intervals as calls with a constant, which it wraps in casts.
 fn interval(mut call: Call<'_>, parts: fn(i32) -> Option<(i32, i32)>) -> DfResult<Expr> {
     let value = call.one()?;
     let number = match ExprSimplifier::new(SimplifyContext::default()).simplify(value)? {
@@ -145,7 +145,7 @@ fn interval(mut call: Call<'_>, parts: fn(i32) -> Option<(i32, i32)>) -> DfResul
     Ok(Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano { months, days, nanoseconds: 0 })), None))
 }
 
-/// The same instant as the clocks of a zone show it.
+/// The same instant with another time zone.
 fn in_zone(call: &Call<'_>, value: Expr, zone: &Expr) -> DfResult<Expr> {
     match call.type_of(&value)? {
         DataType::Timestamp(unit, Some(_)) => Ok(cast(value, DataType::Timestamp(unit, Some(zone_of(call, zone)?)))),

@@ -1,4 +1,4 @@
-//! Which function an anchor means.
+//! Finds the function for an anchor.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub struct Finder<'a> {
     pub state: &'a SessionState,
 }
 
-/// A function, with what errors call it.
+/// A function and its name for errors.
 pub struct Found<F> {
-    /// As the plan declares it.
+    /// The name as the plan declares it.
     pub shown: String,
     pub origin: Origin,
     pub form: F,
@@ -63,7 +63,7 @@ impl Finder<'_> {
         self.find(anchor, place, |name, origin| self.aggregate_named(name, origin))
     }
 
-    /// Every aggregate is a function over a window too.
+    /// Every aggregate is a window function too.
     pub fn window(&self, anchor: u32, place: &dyn Display) -> Result<Found<Window>, PlanError> {
         self.find(anchor, place, |name, origin| {
             let in_table = || windows::find(name).map(Window::Table);
@@ -102,7 +102,7 @@ impl Finder<'_> {
 }
 
 impl<F> Found<F> {
-    /// What an error in a call of it is about.
+    /// The position for errors in a call of it.
     pub fn place(&self) -> String {
         format!("a call of \"{}\"", self.shown.chars().take(80).collect::<String>().escape_default())
     }
@@ -120,7 +120,7 @@ impl<F> Found<F> {
 }
 
 impl Found<Scalar> {
-    /// DataFusion looks at the arguments of its own functions when it looks at their types.
+    /// DataFusion reads the arguments of its functions when it derives types, so their number is checked first.
     pub fn check_arity(&self, arguments: usize, place: &dyn Display) -> Result<(), PlanError> {
         let wanted = match &self.form {
             Scalar::Table(entry) => Some(entry.arity()),

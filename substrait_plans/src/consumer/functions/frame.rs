@@ -1,4 +1,4 @@
-//! The frame of a window: from which row to which.
+//! The frame of a window.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result as DfResult};
@@ -10,7 +10,7 @@ use crate::error::PlanError;
 use crate::proto::expression::window_function::bound::Kind;
 use crate::proto::expression::window_function::{Bound, BoundsType};
 
-/// As a plan has them.
+/// The bounds as the plan has them.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'p> {
     pub kind: i32,
@@ -24,10 +24,10 @@ impl<'p> From<(i32, Option<&'p Bound>, Option<&'p Bound>)> for Bounds<'p> {
     }
 }
 
-/// Rows, or values of the key, from the current row: negative before it. None: no end.
+/// Rows, or values of the key, relative to the current row: negative before it. `None` means unbounded.
 type Offset = Option<i64>;
 
-/// Orders by the key that a frame of values without one needs.
+/// Adds the sort key that a RANGE frame without one requires.
 pub fn frame(bounds: &Bounds<'_>, order_by: &mut Vec<Sort>, schema: &DFSchema, place: &str) -> DfResult<WindowFrame> {
     let (lower, upper) = (offset(bounds.lower, place)?, offset(bounds.upper, place)?);
     if let (Some(lower), Some(upper)) = (lower, upper)
@@ -68,8 +68,8 @@ fn offset(bound: Option<&Bound>, place: &str) -> Result<Offset, PlanError> {
     }
 }
 
-/// Before there were both kinds a bound counted rows; producers that say nothing mean this or that, which matters unless the window is the
-/// whole partition.
+/// Older versions had only one kind of bound, which counted rows. Producers that leave the kind out mean either, which matters unless the
+/// frame is the whole partition.
 fn units(kind: i32, lower: Offset, upper: Offset, place: &str) -> Result<WindowFrameUnits, PlanError> {
     match BoundsType::try_from(kind) {
         Ok(BoundsType::Rows) => Ok(WindowFrameUnits::Rows),
@@ -80,7 +80,7 @@ fn units(kind: i32, lower: Offset, upper: Offset, place: &str) -> Result<WindowF
     }
 }
 
-/// The offsets of a range are added to the key and must be of its type. The library gives them as whole numbers of 64 bits without a sign.
+/// The offsets of a range are added to the key and must have its type. The library makes them unsigned 64-bit integers.
 fn key_type(lower: Offset, upper: Offset, order_by: &[Sort], schema: &DFSchema, place: &str) -> DfResult<DataType> {
     let has_offset = |offset: Offset| offset.is_some_and(|offset| offset != 0);
     if !has_offset(lower) && !has_offset(upper) {
@@ -99,7 +99,7 @@ fn bound(offset: i64, key: &DataType) -> DfResult<WindowFrameBound> {
     let number = |offset: i64| ScalarValue::Int64(Some(offset)).cast_to(key);
     Ok(match offset {
         0 => WindowFrameBound::CurrentRow,
-        // The smallest number has no counterpart, and no table so many rows.
+        // The smallest number cannot be negated, and no table has that many rows.
         ..0 => WindowFrameBound::Preceding(number(offset.saturating_neg())?),
         _ => WindowFrameBound::Following(number(offset)?),
     })

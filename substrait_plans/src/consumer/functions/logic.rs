@@ -1,4 +1,4 @@
-//! Functions of truth values and comparisons.
+//! Boolean functions and comparisons.
 
 use arrow::datatypes::DataType;
 use datafusion::common::Result as DfResult;
@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, ExprSchemable, O
 
 use super::call::{Call, cast, null};
 
-/// Many terms as a tree of few levels: a chain of a thousand would be walked a thousand levels deep.
+/// Combines many terms to a balanced tree: a chain of a thousand would be a thousand levels deep.
 pub fn balanced(operator: Operator, mut terms: Vec<Expr>) -> Option<Expr> {
     while terms.len() > 1 {
         let mut pairs = Vec::with_capacity(terms.len().div_ceil(2));
@@ -23,12 +23,12 @@ pub fn balanced(operator: Operator, mut terms: Vec<Expr>) -> Option<Expr> {
     terms.pop()
 }
 
-/// Of nothing it is true.
+/// Without arguments it is true.
 pub fn and(call: Call<'_>) -> DfResult<Expr> {
     Ok(balanced(Operator::And, call.values).unwrap_or_else(|| lit(true)))
 }
 
-/// Of nothing it is false.
+/// Without arguments it is false.
 pub fn or(call: Call<'_>) -> DfResult<Expr> {
     Ok(balanced(Operator::Or, call.values).unwrap_or_else(|| lit(false)))
 }
@@ -38,7 +38,7 @@ pub fn and_not(mut call: Call<'_>) -> DfResult<Expr> {
     Ok(left.and(not(right)))
 }
 
-/// DataFusion makes joins of `NOT IN` and `NOT EXISTS`; a NOT around them can be in its way.
+/// DataFusion makes joins of `NOT IN` and `NOT EXISTS`; a separate NOT can prevent that.
 pub fn not(value: Expr) -> Expr {
     match value {
         Expr::Exists(exists) => Expr::Exists(Exists { negated: !exists.negated, ..exists }),
@@ -62,7 +62,7 @@ pub fn greatest(call: Call<'_>) -> DfResult<Expr> {
     extreme(call, "greatest")
 }
 
-/// NULL if any of the values is, which DataFusion's functions pass over. The values are named twice, so they must be small: nested calls
+/// NULL if any of the values is NULL; DataFusion's functions ignore NULLs. The values are used twice, so they must be small: nested calls
 /// would double with each level.
 fn extreme(mut call: Call<'_>, function: &str) -> DfResult<Expr> {
     let values = std::mem::take(&mut call.values);

@@ -1,5 +1,5 @@
-//! Calls of aggregates: the measures of an aggregation, and aggregates over windows. `check/` asks here too which phases are done,
-//! and `window_call.rs` what is DISTINCT.
+//! Calls of aggregates: the measures of an aggregation, and aggregates over windows. `check/` uses its list of supported phases, and
+//! `window_call.rs` its check of DISTINCT.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::error::PlanError;
 use crate::proto::aggregate_function::AggregationInvocation;
 use crate::proto::{AggregateFunction, AggregationPhase, FunctionOption, Type};
 
-/// What is left to do with the result of DataFusion's aggregate.
+/// What is applied to the result of DataFusion's aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PostAggregate {
     Nothing,
@@ -109,16 +109,16 @@ pub fn chosen(
     Ok(ChosenFunction { function: state.udaf(name)?, values, after })
 }
 
-/// DataFusion's count of rows counts a constant.
+/// DataFusion counts rows by counting a constant.
 fn counted(name: &str, values: Vec<Expr>) -> Vec<Expr> {
     if name == "count" && values.is_empty() { vec![lit(1_i64)] } else { values }
 }
 
-/// Holds every whole number of 64 bits, with or without a sign.
+/// Holds every signed or unsigned 64-bit integer.
 const WHOLE: DataType = DataType::Decimal128(20, 0);
 
-/// The average of whole numbers is one in the standard, cut at the point. Here it is a floating-point number, which has not the digits of
-/// large ones: as decimals they keep them.
+/// In the standard the average of whole numbers is a whole number, truncated. DataFusion's average is a double, which loses digits of
+/// large numbers; as decimals they keep them.
 fn whole_average(
     consumer: &Consumer<'_>,
     origin: Origin,
@@ -138,7 +138,7 @@ fn whole_average(
     Ok(PostAggregate::Cast(output))
 }
 
-/// As an option, or as an enumeration in plans before 0.20.
+/// The option, or the enumeration in plans before 0.20.
 fn distribution(options: &Options, arguments: &mut Arguments) -> Option<String> {
     enumeration(arguments).or_else(|| options.get("distribution").map(str::to_string))
 }
@@ -151,7 +151,7 @@ fn unknown(enumeration: &str, place: &str) -> PlanError {
     PlanError::invalid(format!("the enumeration {} as an argument", enumeration.escape_default()), place)
 }
 
-/// Also of a function over a window.
+/// Also used for window functions.
 pub fn is_distinct(invocation: i32, place: &str) -> Result<bool, PlanError> {
     match AggregationInvocation::try_from(invocation) {
         Ok(AggregationInvocation::Distinct) => Ok(true),
@@ -160,8 +160,8 @@ pub fn is_distinct(invocation: i32, place: &str) -> Result<bool, PlanError> {
     }
 }
 
-/// Only whole aggregations, as `check/` asks before there is a call. What says nothing is one: the standard has it otherwise, but no producer
-/// of parts leaves it open, and several producers of whole ones do.
+/// Only complete aggregations are supported; `check/` calls this before there is a call. An unspecified phase counts as complete. The
+/// standard says otherwise, but no producer of partial aggregations leaves it out, and several producers of complete ones do.
 pub fn check_phase(phase: i32, place: &dyn std::fmt::Display) -> Result<(), PlanError> {
     match AggregationPhase::try_from(phase) {
         Ok(AggregationPhase::InitialToResult | AggregationPhase::Unspecified) => Ok(()),

@@ -1,16 +1,17 @@
 //! Calls of functions.
 //!
-//! The tables `standard.rs`, `aggregates.rs` and `windows.rs` are the list of what is supported of Substrait's own extensions; `own.rs`
-//! has what producers write beside it. A function that is in no table is DataFusion's of that name, but only where the plan does not say
-//! that it is somebody else's: two functions of one name seldom do the same.
+//! The tables in `standard.rs`, `aggregates.rs` and `windows.rs` list the supported functions of Substrait's own extensions; `own.rs` has
+//! the other functions that producers write. A function in no table is DataFusion's function of that name, but only if the plan does not
+//! declare it for another extension: two functions of one name seldom do the same.
 //!
-//! The library goes by the name alone: `least` ignores NULLs where the standard does not, `concat` of the standard's `||` too, options and
-//! phases are dropped, `xor` copies its arguments and so grows exponentially, and an argument that is an enumeration is refused.
+//! The library uses the name alone. Its `least` ignores NULLs where the standard does not, and so does its `concat` for the standard's
+//! `||`. Options and phases are dropped, `xor` copies its arguments and so grows exponentially, and arguments that are enumerations are
+//! refused.
 //!
-//! - `find.rs` which function an anchor means, `table.rs` what a table says of one
-//! - `arguments.rs` arguments and `options.rs` options of a call, `call.rs` both together
+//! - `find.rs` finds the function of an anchor, `table.rs` has the types of the tables
+//! - `arguments.rs` arguments, `options.rs` options, and `call.rs` both together
 //! - `measure.rs` measures of an aggregation, and what windows and `check/` need of them
-//! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are built of others
+//! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are composed of others
 //! - `window_call.rs` calls over windows, `frame.rs` the frame of a window
 
 mod aggregates;

@@ -1,4 +1,4 @@
-//! Functions of numbers that DataFusion has in another way.
+//! Numeric functions that DataFusion defines differently.
 
 use arrow::datatypes::DataType;
 use datafusion::common::Result as DfResult;
@@ -7,7 +7,7 @@ use datafusion::scalar::ScalarValue;
 
 use super::call::{Call, cast};
 
-/// NaN is above all numbers here, and so neither finite nor infinite.
+/// NaN is greater than all numbers here, so it is neither finite nor infinite.
 pub fn is_finite(call: Call<'_>) -> DfResult<Expr> {
     Ok(magnitude(call)?.lt(lit(f64::INFINITY)))
 }
@@ -21,7 +21,7 @@ fn magnitude(mut call: Call<'_>) -> DfResult<Expr> {
     call.function("abs", vec![cast(value, DataType::Float64)])
 }
 
-/// Of the same type as the number.
+/// The result has the type of the number.
 pub fn sign(mut call: Call<'_>) -> DfResult<Expr> {
     let value = call.one()?;
     let data_type = call.type_of(&value)?;
@@ -29,13 +29,13 @@ pub fn sign(mut call: Call<'_>) -> DfResult<Expr> {
     Ok(if call.type_of(&sign)? == data_type { sign } else { cast(sign, data_type) })
 }
 
-/// DataFusion has the base first.
+/// DataFusion takes the base first.
 pub fn log_of_base(mut call: Call<'_>) -> DfResult<Expr> {
     let (value, base) = call.two()?;
     call.function("log", vec![base, value])
 }
 
-/// Every bit against a one.
+/// Exclusive or with all bits set.
 pub fn bitwise_not(mut call: Call<'_>) -> DfResult<Expr> {
     let value = call.one()?;
     let data_type = call.type_of(&value)?;

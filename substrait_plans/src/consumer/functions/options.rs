@@ -1,15 +1,15 @@
-//! Options of a call. Each is a list of what the producer would be content with, best first; what none of it is done here is refused, and
-//! so is an option that is not known.
+//! Options of a call. Each lists the values that the producer accepts, best first. If none of them is supported here, or the option is
+//! unknown, the call is refused.
 
 use crate::error::PlanError;
 use crate::proto::FunctionOption;
 
-/// What is done here, where the standard leaves a choice.
+/// The supported values of an option of the standard.
 #[derive(Debug)]
 pub struct Accepted {
     pub option: &'static str,
     pub values: &'static [&'static str],
-    /// Of floating-point numbers, if it is something else.
+    /// The values for floating-point numbers, if they differ.
     pub floats: Option<&'static [&'static str]>,
 }
 
@@ -19,8 +19,8 @@ impl Accepted {
     }
 }
 
-/// Whole numbers and decimals that do not fit are errors; floating-point numbers become infinite. Who asks for SILENT asks nobody to look,
-/// as pyarrow does at every call; an error is better than whatever value that would be.
+/// Integers and decimals that do not fit are errors; floats become infinite. SILENT, which pyarrow writes in every call, permits any
+/// result, and an error is better than a wrong value.
 pub const OVERFLOW: Accepted = Accepted { option: "overflow", values: &["ERROR", "SILENT"], floats: Some(&["SILENT"]) };
 pub const NOTHING_OVERFLOWS: Accepted = Accepted::of("overflow", &["ERROR", "SILENT", "SATURATE"]);
 pub const ROUNDING: Accepted = Accepted::of("rounding", &["TIE_TO_EVEN"]);
@@ -28,7 +28,7 @@ pub const DOMAIN: Accepted = Accepted { option: "on_domain_error", values: &["ER
 pub const CASE: Accepted = Accepted::of("case_sensitivity", &["CASE_SENSITIVE"]);
 pub const CHARS: Accepted = Accepted::of("char_set", &["UTF8"]);
 
-/// What was chosen, each name and value in capitals.
+/// The chosen values, each with its option, in upper case.
 #[derive(Debug, Default)]
 pub struct Options(Vec<(&'static str, &'static str)>);
 

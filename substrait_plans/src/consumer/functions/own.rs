@@ -1,5 +1,5 @@
-//! Functions beside the standard's: operators of SQL that it has not, as Quiver and DataFusion write them, and what DuckDB writes where it
-//! should name an extension; so does pyarrow.
+//! Functions outside of the standard: SQL operators that it lacks, as Quiver and DataFusion write them, and functions that DuckDB and
+//! pyarrow write without an extension.
 
 use datafusion::logical_expr::{Expr, Operator};
 
@@ -40,7 +40,7 @@ static OWN: &[Entry] = &[
     one("is_not_unknown", |value| Expr::IsNotUnknown(Box::new(value))),
     built("logb", (2, 2), numbers::log_of_base),
     named("is_nan", (1, 1), "isnan"),
-    // What pyarrow calls Arrow's own.
+    // Functions that pyarrow declares as Arrow's own.
     named("utf8_upper", (1, 1), "upper"),
     named("utf8_lower", (1, 1), "lower"),
     named("utf8_length", (1, 1), "character_length"),

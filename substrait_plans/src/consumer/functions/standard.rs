@@ -1,8 +1,8 @@
-//! Scalar functions of Substrait's own extensions that are done here, as of 0.85. A function is found by its name without the signature: which
-//! types it takes, such as whether `factorial` takes decimals, is DataFusion's to say. Not in the table, and so refused: `log1p`,
+//! The supported scalar functions of Substrait's own extensions, as of 0.85. A function is found by its name without the signature:
+//! DataFusion decides which types it accepts, for example whether `factorial` takes decimals. Not in the table, and so refused: `log1p`,
 //! `round_temporal`, `round_calendar`, `extract_boolean`, `strptime_time`, `count_substring`, `regexp_*` but `regexp_replace`,
-//! `replace_slice`, `swapcase`, `capitalize`, `title`, `center`, `index_in`, `shift_right_unsigned`, the functions of lists that take lambdas,
-//! and geometry.
+//! `replace_slice`, `swapcase`, `capitalize`, `title`, `center`, `index_in`, `shift_right_unsigned`, functions of lists with lambdas, and
+//! geometry.
 
 use datafusion::logical_expr::{Expr, Operator};
 
@@ -31,7 +31,7 @@ static BOOLEAN: &[Entry] = &[
     built("and", (0, ANY), logic::and),
     built("or", (0, ANY), logic::or),
     built("and_not", (2, 2), logic::and_not),
-    // Of three values as of two: NULL if either is.
+    // For three-valued logic too: NULL if either argument is NULL.
     operator("xor", Operator::NotEq),
     one("not", logic::not),
 ];

@@ -1,4 +1,4 @@
-//! What a table says of a function.
+//! The entries of the tables of functions.
 
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -36,7 +36,7 @@ pub const fn operator(name: &'static str, operator: Operator) -> Entry {
     entry(name, (2, 2), Form::Operator(operator))
 }
 
-/// Something of one value.
+/// A form of one value.
 pub const fn one(name: &'static str, form: fn(Expr) -> Expr) -> Entry {
     entry(name, (1, 1), Form::One(form))
 }
@@ -61,12 +61,12 @@ impl Entry {
         self
     }
 
-    /// Of enumerations and values together.
+    /// Counts enumerations and values.
     pub fn arity(&self) -> (usize, usize) {
         (self.values.0 + self.enums.0, self.values.1.saturating_add(self.enums.1))
     }
 
-    /// Whether it asks which of two values is the larger one, or whether they are equal.
+    /// Whether it compares two values for order or equality.
     pub fn compares(&self) -> bool {
         use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
         matches!(self.form, Form::Operator(Eq | NotEq | Lt | LtEq | Gt | GtEq))

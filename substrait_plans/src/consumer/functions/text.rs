@@ -1,4 +1,4 @@
-//! Functions of texts that DataFusion has in another way.
+//! Text functions that DataFusion defines differently.
 
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::{Expr, Like, Operator, lit};
@@ -6,7 +6,8 @@ use datafusion::logical_expr::{Expr, Like, Operator, lit};
 use super::call::{Call, text};
 use super::logic::balanced;
 
-/// `||`, where NULL makes the whole NULL, unless the plan asks for the function that passes over it. SQL's `||` comes without an option.
+/// `||`, which is NULL if an argument is NULL, unless an option asks for the function that ignores NULLs. SQL's `||` comes without an
+/// option.
 pub fn concat(mut call: Call<'_>) -> DfResult<Expr> {
     let values = std::mem::take(&mut call.values);
     if call.options.get("null_handling") == Some("IGNORE_NULLS") {
@@ -24,7 +25,7 @@ pub fn ilike(call: Call<'_>) -> DfResult<Expr> {
     pattern(call, true)
 }
 
-/// With a third argument, that is the character which takes the meaning of the one after it.
+/// The third argument is the escape character.
 fn pattern(mut call: Call<'_>, is_insensitive: bool) -> DfResult<Expr> {
     let escape = match call.values.len() {
         3 => {
@@ -44,7 +45,7 @@ fn pattern(mut call: Call<'_>, is_insensitive: bool) -> DfResult<Expr> {
     Ok(Expr::Like(Like::new(false, Box::new(value), Box::new(pattern), escape, is_insensitive)))
 }
 
-/// Every match, where DataFusion's function replaces the first.
+/// Replaces every match, where DataFusion's function replaces the first.
 pub fn regexp_replace(mut call: Call<'_>) -> DfResult<Expr> {
     let mut values = std::mem::take(&mut call.values);
     values.push(lit("g"));

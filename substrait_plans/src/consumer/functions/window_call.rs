@@ -1,4 +1,4 @@
-//! Calls over windows: of functions that are for windows, and of aggregates.
+//! Calls over windows: of window functions and of aggregates.
 
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::execution::FunctionRegistry;

@@ -1,11 +1,11 @@
-//! Functions over windows of Substrait's own extensions, which DataFusion has by the same names.
+//! Window functions of Substrait's own extensions, which have the same names in DataFusion.
 
-/// A function of the place of a row among others.
+/// A window function.
 #[derive(Debug)]
 pub struct Entry {
     pub name: &'static str,
     pub arity: (usize, usize),
-    /// Whether the rows that it looks at are those of the frame; the others look at the whole partition.
+    /// Whether it uses the rows of the frame; the others use the whole partition.
     pub has_frame: bool,
 }
 

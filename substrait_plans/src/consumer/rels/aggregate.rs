@@ -1,5 +1,5 @@
-//! Aggregations. The library reads the column by which DataFusion tells grouping sets apart as one of the measures, indexes groups with what
-//! the plan says, and drops phases and options.
+//! Aggregations. The library reads DataFusion's grouping id column as one of the measures, uses indices of the plan unchecked, and drops
+//! phases and options.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,10 +15,10 @@ use crate::consumer::functions::{self, PostAggregate};
 use crate::error::PlanError;
 use crate::proto::AggregateRel;
 
-/// As many as DataFusion has bits to tell them apart.
+/// The number of bits of DataFusion's grouping id.
 const SET_EXPRESSIONS_MAX: usize = 32;
 
-/// The groups, the measures, and of several grouping sets the index of the set that a row is of.
+/// Emits the groups, the measures, and, if there are several grouping sets, the index of the row's set.
 pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<LogicalPlan> {
     let groups = groups_of(rel, &"an aggregate")?;
     let input = input(consumer, rel.input.as_deref()).await?;
@@ -43,11 +43,11 @@ pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<
     }
 }
 
-/// Measures that are the same are made once.
+/// Equal measures are computed once.
 #[derive(Default)]
 struct Measures {
     made: Vec<Expr>,
-    /// Which of those made each measure is, and what is left to do with it.
+    /// For each measure the index of its computed call, and what is applied to the result.
     wanted: Vec<(usize, PostAggregate)>,
 }
 
@@ -61,7 +61,7 @@ impl Measures {
         self.wanted.push((index, after));
     }
 
-    /// DataFusion's name of a call leaves casts out, and so two calls may have the same: the second gets another.
+    /// DataFusion's name of a call omits casts, so two calls may have the same name: the second gets another.
     fn calls(&self, consumer: &Consumer<'_>) -> Vec<Expr> {
         let mut names = HashSet::new();
         let calls = self.made.iter().map(|made| match names.insert(made.schema_name().to_string()) {
@@ -71,19 +71,19 @@ impl Measures {
         calls.collect()
     }
 
-    /// The measures as columns of `schema`, where those that were made begin at `first`.
+    /// The measures as columns of `schema`; the computed calls begin at `first`.
     fn pass(self, consumer: &Consumer<'_>, schema: &DFSchema, first: usize, columns: &mut Columns<'_, '_>) -> DfResult<()> {
         for (index, after) in self.wanted {
             let made = column(schema, first + index)?;
             let data_type = schema.field(first + index).data_type();
-            // Two aggregations of the same may meet in a join.
+            // Two equal aggregations may meet in a join.
             columns.anew(after.apply(made, data_type, consumer)?);
         }
         Ok(())
     }
 }
 
-/// What is grouped by, each as a column of the input.
+/// The grouping expressions, each as a column of the input.
 fn as_columns(consumer: &Consumer<'_>, input: LogicalPlan, keys: Vec<Expr>) -> DfResult<(LogicalPlan, Vec<Column>)> {
     let mut columns = Columns::new(consumer);
     let mut found = Vec::with_capacity(keys.len());
@@ -127,7 +127,7 @@ fn of_one_set(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], meas
 }
 
 fn of_sets(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], sets: &[Vec<usize>], measures: Measures) -> DfResult<LogicalPlan> {
-    // In the order in which DataFusion finds them, which is that of its bits.
+    // In the order of DataFusion's bits.
     let mut order: Vec<&Column> = Vec::new();
     let in_sets = sets.iter().map(|set| {
         let mut members: Vec<&Column> = Vec::new();
@@ -136,7 +136,7 @@ fn of_sets(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], sets: &
             if !order.contains(&key) {
                 order.push(key);
             }
-            // Before the next one is looked for among those that there are.
+            // Checked here, because the next column is searched among all of them.
             if order.len() > SET_EXPRESSIONS_MAX {
                 return Err(PlanError::TooMany { what: "expressions in grouping sets", limit: SET_EXPRESSIONS_MAX });
             }
@@ -159,7 +159,7 @@ fn of_sets(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], sets: &
     columns.over(plan)
 }
 
-/// DataFusion numbers a set by the columns that it has not: the last of all is bit 0. Above those bits it counts sets that are the same.
+/// DataFusion identifies a set by the columns that it omits: the last of all columns is bit 0. The bits above these count equal sets.
 fn set_index(sets: &[Vec<&Column>], order: &[&Column]) -> Expr {
     let mask = |set: &Vec<&Column>| {
         let bits = order.iter().rev().enumerate().filter(|(_, key)| !set.contains(key));

@@ -1,7 +1,7 @@
-//! EXCEPT ALL and INTERSECT ALL: each row as often as the counts of its copies say.
+//! EXCEPT ALL and INTERSECT ALL: the counts of copies decide how often a row occurs.
 //!
-//! The copies of a row are numbered on both sides, and then a row with its number is there once or not at all: of m copies and n to take
-//! away, those numbered n + 1 to m are left; of m and n to have in common, those numbered up to the smaller of both.
+//! The copies of a row are numbered on both sides, so that a row with its number is unique. EXCEPT ALL of m and n copies keeps those
+//! numbered n + 1 to m; INTERSECT ALL keeps those numbered up to the smaller count.
 
 use datafusion::common::Result as DfResult;
 use datafusion::execution::FunctionRegistry;
@@ -28,7 +28,7 @@ pub fn intersect(consumer: &Consumer<'_>, rows: LogicalPlan, others: Vec<Logical
     without_numbers(consumer, left, width)
 }
 
-/// With one more column: the first copy of a row is 1, the second 2.
+/// Adds a column with the number of the copy: 1 for the first copy of a row, 2 for the second.
 fn numbered(consumer: &Consumer<'_>, plan: LogicalPlan) -> DfResult<LogicalPlan> {
     let width = plan.schema().fields().len();
     let mut columns = Columns::new(consumer);

@@ -1,4 +1,4 @@
-//! Whether a stored column is what a plan takes it for.
+//! Compares the type of a stored column with the type in a plan.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// But for the layout, and for names of fields in it.
+    /// The same, except for the layout and the names of fields inside.
     Same,
-    /// Every value of the stored type is one of the other: a cast loses nothing.
+    /// Every value of the stored type is one of the plan's type: a cast loses nothing.
     Wider,
     No,
 }
@@ -35,7 +35,7 @@ pub fn fit(stored: &DataType, named: &DataType) -> Fit {
     if is_wider { Fit::Wider } else { Fit::No }
 }
 
-/// Whether a whole number has a sign, and how wide it is.
+/// The sign and the width of an integer type.
 fn bits(data_type: &DataType) -> Option<(bool, u8)> {
     Some(match data_type {
         DataType::Int8 => (true, 8),
@@ -59,7 +59,8 @@ fn fineness(unit: TimeUnit) -> u8 {
     }
 }
 
-/// The type without what a plan does not say: one layout, no metadata, NULL everywhere, and of lists and maps no names of what is in them.
+/// The type without what a plan cannot express: a normalized layout, no metadata, everything nullable, and no names inside of lists and
+/// maps.
 fn plain(data_type: &DataType) -> DataType {
     let item = |field: &FieldRef| Arc::new(Field::new("item", plain(field.data_type()), true));
     match data_type {

@@ -1,4 +1,4 @@
-//! Joins. The library takes the columns of both sides by their names, of which some may be the same, and has no filter after a join.
+//! Joins. The library finds the columns of both sides by name, although names may repeat, and does not support a filter after a join.
 
 use datafusion::common::{Column, NullEquality, Result as DfResult};
 use datafusion::logical_expr::utils::split_conjunction_owned;
@@ -12,7 +12,7 @@ use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
 use crate::proto::{CrossRel, JoinRel};
 
-/// The condition sees the columns of both sides, whichever of them the join gives. A filter after the join sees what it gives.
+/// The condition sees the columns of both sides, whichever the join emits. A filter after the join sees the emitted columns.
 pub async fn join(consumer: &Consumer<'_>, rel: &JoinRel) -> DfResult<LogicalPlan> {
     let left = input(consumer, rel.left.as_deref()).await?;
     let right = input(consumer, rel.right.as_deref()).await?;
@@ -44,7 +44,7 @@ pub async fn cross(consumer: &Consumer<'_>, rel: &CrossRel) -> DfResult<LogicalP
     LogicalPlanBuilder::from(left).cross_join(right)?.build()
 }
 
-/// The condition is a filter of the join: DataFusion makes keys of its equalities, and the engine of `IS NOT DISTINCT FROM`.
+/// The condition is a filter of the join: DataFusion turns its equalities into keys, and the engine those with `IS NOT DISTINCT FROM`.
 fn joined(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition: Expr) -> DfResult<LogicalPlan> {
     let is_true = |term: &Expr| matches!(term, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
     let mut terms = split_conjunction_owned(condition);
@@ -57,7 +57,7 @@ fn joined(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition:
     LogicalPlanBuilder::from(left).join_detailed(right, join_type, no_keys, Some(filter), NullEquality::NullEqualsNothing)?.build()
 }
 
-/// Every mark is called "mark".
+/// DataFusion names every mark "mark", so it gets a unique name.
 fn with_own_mark(consumer: &Consumer<'_>, joined: LogicalPlan) -> DfResult<LogicalPlan> {
     let mut columns = Columns::new(consumer);
     let last = joined.schema().fields().len().saturating_sub(1);

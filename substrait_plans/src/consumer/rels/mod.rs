@@ -1,7 +1,7 @@
-//! Relations of plans as nodes of a logical plan. What filters is the library's.
+//! Translates relations to nodes of a logical plan. Filters are translated by the library.
 //!
-//! - `read.rs` reads: `table.rs` a table bound by the names of its columns, `fit.rs` whether types fit, `required.rs` columns that the
-//!   plan takes for NOT NULL, `values.rs` rows in the plan
+//! - `read.rs` reads: `table.rs` a table whose columns are found by name, `fit.rs` compares types, `required.rs` columns that the plan
+//!   declares as NOT NULL, `values.rs` rows in the plan
 //! - `project.rs` projections and what a relation emits
 //! - `join.rs` joins, `set.rs` set operations, `copies.rs` those that count copies
 //! - `aggregate.rs` aggregations, `window.rs` windows
@@ -49,7 +49,7 @@ pub async fn rel(consumer: &Consumer<'_>, rel: &Rel) -> DfResult<LogicalPlan> {
         RelType::Aggregate(rel) => consumer.consume_aggregate(rel).await,
         RelType::Sort(rel) => consumer.consume_sort(rel).await,
         RelType::Join(rel) => consumer.consume_join(rel).await,
-        // What it does not emit is not made.
+        // Columns that it does not emit are not computed.
         RelType::Project(rel) => return consumer.consume_project(rel).await,
         RelType::Set(rel) => consumer.consume_set(rel).await,
         RelType::Cross(rel) => consumer.consume_cross(rel).await,
@@ -60,7 +60,7 @@ pub async fn rel(consumer: &Consumer<'_>, rel: &Rel) -> DfResult<LogicalPlan> {
     project::emit(consumer, common(kind), plan?)
 }
 
-/// An input that must be there.
+/// Translates an input that must exist.
 pub async fn input(consumer: &Consumer<'_>, rel: Option<&Rel>) -> DfResult<LogicalPlan> {
     let rel = rel.ok_or_else(|| PlanError::missing("the input", "a relation"))?;
     consumer.consume_rel(rel).await

@@ -1,4 +1,4 @@
-//! Sorts, limits, and exchanges, which move rows and change none.
+//! Sorts, limits, and exchanges, which do not change rows.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub async fn sort(consumer: &Consumer<'_>, rel: &SortRel) -> DfResult<LogicalPla
     Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: None }))
 }
 
-/// NULL is no offset, and no limit.
+/// NULL means no offset and no limit.
 #[expect(deprecated, reason = "the fields of plans before 0.60")]
 pub async fn fetch(consumer: &Consumer<'_>, rel: &FetchRel) -> DfResult<LogicalPlan> {
     let input = input(consumer, rel.input.as_deref()).await?;
@@ -49,7 +49,7 @@ pub async fn fetch(consumer: &Consumer<'_>, rel: &FetchRel) -> DfResult<LogicalP
     }
 }
 
-/// A constant as a number of rows; what is none is looked at when it is one.
+/// Checks a constant number of rows; other expressions are checked once they are constant.
 fn rows(expr: Option<Expr>) -> Result<Option<Expr>, PlanError> {
     let Some(Expr::Literal(value, _)) = &expr else { return Ok(expr) };
     let wrong = || PlanError::invalid(format!("{value} as a number of rows"), PLACE);
@@ -60,7 +60,7 @@ fn rows(expr: Option<Expr>) -> Result<Option<Expr>, PlanError> {
     }
 }
 
-/// To a query of one node an exchange is nothing, but for those that send rows to several places.
+/// An exchange has no effect on a query of one node, except for kinds that copy rows to several targets.
 pub async fn exchange(consumer: &Consumer<'_>, rel: &ExchangeRel) -> DfResult<LogicalPlan> {
     match &rel.exchange_kind {
         Some(ExchangeKind::ScatterByFields(_) | ExchangeKind::RoundRobin(_)) if rel.targets.is_empty() => {

@@ -1,5 +1,5 @@
-//! Projections, and what a relation emits. The library makes all columns first and then picks some; it names each by its whole text, and
-//! indexes with what the plan says.
+//! Projections, and the columns that a relation emits. The library computes all columns first and then selects some; it names each by its
+//! whole text, and uses indices of the plan unchecked.
 
 use std::collections::HashSet;
 
@@ -28,8 +28,8 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
     let is_made =
         |index: usize| exprs.get(index.wrapping_sub(width)).is_some_and(|expr| !matches!(expr, Expr::Column(_) | Expr::Literal(..)));
     if emitted.iter().any(|index| !seen.insert(*index) && is_made(*index)) {
-        // One call of random() is one value, however often it is emitted; and a copy of a long expression for each time it is would be
-        // far more than the plan.
+        // A call of random() has one value, however often it is emitted. And copies of a long expression could be far larger than the
+        // plan.
         let all = (0..width + exprs.len()).collect::<Vec<_>>();
         let made = projection(consumer, input, exprs, &all, width)?;
         return pick(consumer, made, &emitted);
@@ -37,7 +37,7 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
     projection(consumer, input, exprs, &emitted, width)
 }
 
-/// The columns of `input` and the expressions, of which those are kept that are emitted.
+/// The columns of `input` and the expressions, reduced to those that are emitted.
 fn projection(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
     let schema = DFSchemaRef::clone(input.schema());
     let mut columns = Columns::new(consumer);
@@ -82,7 +82,7 @@ fn out_of_range(index: usize) -> PlanError {
     PlanError::invalid(format!("an emit of field {index}, which is not there"), "a relation")
 }
 
-/// The same columns under names that nothing else has.
+/// The same columns under unique names.
 pub fn renamed(consumer: &Consumer<'_>, plan: LogicalPlan) -> DfResult<LogicalPlan> {
     let mut columns = Columns::new(consumer);
     for index in 0..plan.schema().fields().len() {

@@ -1,4 +1,4 @@
-//! Reads: of tables by name, and of rows that are in the plan. Files, and anything else of the server's machine, are no plan's to name.
+//! Reads: tables by name, and rows in the plan. A plan cannot read files or other resources of the server.
 
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
@@ -14,8 +14,8 @@ use crate::proto::read_rel::ReadType;
 
 const PLACE: &str = "a read";
 
-/// The filter sees the whole schema, the projection comes after it. A best-effort filter may let rows through, and the plan has to work
-/// without it: it is left out.
+/// The filter sees the whole schema, and the projection follows it. A best-effort filter is left out: it may pass any rows, so the plan
+/// works without it.
 pub async fn read(consumer: &Consumer<'_>, rel: &ReadRel) -> DfResult<LogicalPlan> {
     let schema = rel.base_schema.as_ref().ok_or_else(|| PlanError::missing("\"base_schema\"", PLACE))?;
     let plan = match &rel.read_type {

@@ -1,5 +1,5 @@
-//! Columns that a plan takes for NOT NULL and that may hold NULL. The producer may have left out what only matters for NULL, so the plan
-//! runs only as long as it meets none.
+//! Columns that a plan declares as NOT NULL although they may hold NULL. The producer may have left out operations that matter only for
+//! NULL, so the plan fails if it reads one.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 
-/// The value, or an error where it is NULL.
+/// The value, or an error if it is NULL.
 pub fn required(value: Expr, column: &str) -> Expr {
     let signature = Signature::any(2, Volatility::Immutable);
     ScalarUDF::from(Required { signature }).call(vec![value, lit(column)])
@@ -37,7 +37,7 @@ impl ScalarUDFImpl for Required {
         }
     }
 
-    /// Nullable: what is known not to be NULL would not be looked at.
+    /// The result is nullable: otherwise checks for NULL would be optimized away.
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         match args.arg_fields {
             [of, _] => Ok(Arc::new(Field::new(self.name(), of.data_type().clone(), true))),

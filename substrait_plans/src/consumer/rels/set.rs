@@ -1,5 +1,4 @@
-//! Set operations. The library nests a union in a union for each input, and takes ALL of EXCEPT and INTERSECT for a choice of rows, where it
-//! counts copies.
+//! Set operations. The library nests a union for each input, and drops rows for ALL of EXCEPT and INTERSECT without counting copies.
 
 use std::sync::Arc;
 
@@ -43,7 +42,7 @@ pub async fn set(consumer: &Consumer<'_>, rel: &SetRel) -> DfResult<LogicalPlan>
     }
 }
 
-/// The rows of all inputs, with columns of one name.
+/// The rows of all inputs under the names of one.
 fn union(consumer: &Consumer<'_>, mut inputs: Vec<LogicalPlan>) -> DfResult<LogicalPlan> {
     if inputs.len() == 1 {
         return inputs.pop().ok_or_else(|| PlanError::missing("the input", "a union").into());
@@ -62,12 +61,12 @@ fn distinct(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     LogicalPlanBuilder::from(plan).distinct()?.build()
 }
 
-/// The rows that are, or are not, among others. NULL is NULL here.
+/// The rows that are, or are not, among others. NULL equals NULL here.
 pub fn kept(rows: LogicalPlan, others: LogicalPlan, join_type: JoinType, consumer: &Consumer<'_>) -> DfResult<LogicalPlan> {
     if rows.schema().fields().is_empty() {
         return Err(PlanError::unsupported("a set operation of rows without columns", "a set operation").into());
     }
-    // One side may be made of the same rows as the other.
+    // Both sides may be made of the same rows, so they need different names.
     let rows = renamed(consumer, rows)?;
     let others = renamed(consumer, others)?;
     let columns = |plan: &LogicalPlan| -> Vec<Column> { plan.schema().columns() };

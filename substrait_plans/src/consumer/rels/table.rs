@@ -1,6 +1,5 @@
-//! A stored table as a plan reads it: its columns are found by their names, in the order of the plan's schema. The table may have more of
-//! them, and one of many is planned without those. The library asks for the same letters and for the same NOT NULL, and ends the process
-//! at a name that is not there.
+//! A stored table as a plan reads it: its columns are found by name, in the order of the plan's schema. The table may have more columns; a
+//! wide one is planned without those. The library requires the same case and the same NOT NULL, and panics on a name that is missing.
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -57,7 +56,7 @@ pub async fn scan(consumer: &Consumer<'_>, named: &NamedTable, schema: &NamedStr
     if is_as_stored { Ok(plan) } else { columns.over(plan) }
 }
 
-/// All columns of the table, under a name that no other table of the plan has.
+/// All columns of the table, under a table name that is unique in the plan.
 fn table_scan(consumer: &Consumer<'_>, reference: &TableReference, provider: Arc<dyn TableProvider>) -> DfResult<LogicalPlan> {
     let builder = LogicalPlanBuilder::scan(reference.clone(), provider_as_source(provider), None)?;
     match consumer.fresh.table(reference.table()) {
@@ -66,13 +65,13 @@ fn table_scan(consumer: &Consumer<'_>, reference: &TableReference, provider: Arc
     }
 }
 
-/// Where the columns are that the plan names. None where one is not found: what is wrong is said where they are taken one by one.
+/// The indices of the columns that the plan names. `None` if one is missing: that is reported when the columns are read one by one.
 fn places(stored: &Schema, fields: &Fields) -> Option<BTreeSet<usize>> {
     let mut finding = ColumnFinder { stored, next: 0 };
     fields.iter().map(|field| finding.place(field.name()).ok()).collect()
 }
 
-/// Most plans name columns in the order of the table, and looking for each of 10,000 among 10,000 takes long.
+/// Most plans list columns in the order of the table, and a search for each of 10,000 among 10,000 takes long.
 struct ColumnFinder<'a> {
     stored: &'a Schema,
     next: usize,
@@ -87,7 +86,7 @@ impl ColumnFinder<'_> {
     }
 }
 
-/// In the same letters, or else in letters of another case if only one column is meant.
+/// In the same case, or in another case if only one column matches.
 fn index_of(stored: &Schema, name: &str) -> Result<usize, String> {
     if let Ok(index) = stored.index_of(name) {
         return Ok(index);
@@ -111,7 +110,7 @@ fn is_alike(stored: &str, name: &str) -> bool {
     stored.eq_ignore_ascii_case(name) || stored.to_lowercase() == name.to_lowercase()
 }
 
-/// The column as the plan takes it to be.
+/// The column with the type of the plan.
 fn fitted(column: Expr, stored: &Field, named: &Field, has_no_null: impl FnOnce() -> bool) -> Result<Expr, String> {
     let value = match fit(stored.data_type(), named.data_type()) {
         Fit::Same => column,
@@ -125,7 +124,7 @@ fn fitted(column: Expr, stored: &Field, named: &Field, has_no_null: impl FnOnce(
     Ok(if is_promised { value } else { required::required(value, stored.name()) })
 }
 
-/// Whether it is known that no row has NULL there, whatever the table allows.
+/// Whether statistics show that no row has NULL there, even if the column is nullable.
 fn has_no_null(statistics: Option<&Statistics>, index: usize) -> bool {
     let column = statistics.and_then(|statistics| statistics.column_statistics.get(index));
     column.is_some_and(|column| column.null_count == Precision::Exact(0))

@@ -1,5 +1,5 @@
-//! Rows that are in the plan. The library takes their types as they come and calls the columns as it finds them; a value of another type than
-//! the schema says would be found where it is read.
+//! Rows in the plan. The library takes the types and names of the values as they are; a value whose type differs from the schema would
+//! fail when it is read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &Name
                     Expr::Literal(literal_named(&consumer.types(), of, &mut names, &PLACE)?, None)
                 }
                 _ => {
-                    // Of what is no constant it is not known how many names are its own: those of the schema are.
+                    // For an expression that is not a constant the number of names is unknown, but that of the schema is known.
                     if let Some(after) = after.get(index) {
                         names = after.clone();
                     }
@@ -61,7 +61,7 @@ pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &Name
     LogicalPlanBuilder::from(plan).alias(alias)?.build()
 }
 
-/// No rows, or one without columns: a query of constants reads it.
+/// No rows, or one row without columns, which a query of constants reads.
 fn empty(schema: DFSchemaRef, rows: usize) -> DfResult<LogicalPlan> {
     match rows {
         0 => Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema })),
@@ -70,7 +70,7 @@ fn empty(schema: DFSchemaRef, rows: usize) -> DfResult<LogicalPlan> {
     }
 }
 
-/// Columns with names of their own; any may be NULL, whatever the rows are.
+/// Columns with unique names; all are nullable.
 fn of_columns(consumer: &Consumer<'_>, fields: &Fields) -> DfResult<DFSchemaRef> {
     let columns = fields.iter().map(|field| {
         let column = Field::new(consumer.fresh.column(), nullable(field.data_type()), true);
@@ -79,7 +79,7 @@ fn of_columns(consumer: &Consumer<'_>, fields: &Fields) -> DfResult<DFSchemaRef>
     Ok(Arc::new(DFSchema::from_unqualified_fields(columns.collect(), HashMap::new())?))
 }
 
-/// The type of a constant: anything in it may be NULL.
+/// The type of a constant, with everything in it nullable.
 fn nullable(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Struct(fields) => {
@@ -90,7 +90,8 @@ fn nullable(data_type: &DataType) -> DataType {
     }
 }
 
-/// A value of another type than its column's is cast, and a cast goes by the names of fields: of two with one name it takes the first twice.
+/// A value of another type is cast to that of its column, and a cast matches fields by name: if two share a name it would use the first
+/// twice.
 fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
     for (index, field) in schema.fields().iter().enumerate().filter(|(_, field)| has_a_name_twice(field.data_type())) {
         for value in rows.iter().filter_map(|row| row.get(index)) {
@@ -105,7 +106,7 @@ fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
     Ok(())
 }
 
-/// Tensors of as many elements are of one type.
+/// Tensors with the same number of elements have the same data type.
 fn check_shapes(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
     for (index, wanted) in schema.fields().iter().enumerate().filter_map(|(index, field)| Some((index, tensor_shape(field)?))) {
         for value in rows.iter().filter_map(|row| row.get(index)) {
@@ -117,7 +118,7 @@ fn check_shapes(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
     Ok(())
 }
 
-/// DataFusion gives rows the types of the schema, and nothing else that it says.
+/// DataFusion gives rows the types of the schema, but not its metadata.
 fn with_shapes(plan: LogicalPlan, schema: &DFSchema) -> DfResult<LogicalPlan> {
     let LogicalPlan::Values(Values { schema: planned, values }) = plan else { return Ok(plan) };
     let fields = planned.iter().zip(schema.fields()).map(|((qualifier, field), wanted)| {
@@ -147,7 +148,7 @@ fn literals<'l>(reader: &TypeReader<'_>, of: impl Iterator<Item = &'l Literal>, 
     exprs.collect()
 }
 
-/// For each column the names after its own.
+/// For each column the names inside of it.
 fn after<'s>(schema: &'s NamedStruct, reader: &TypeReader<'_>) -> Result<Vec<Names<'s>>, PlanError> {
     let mut names = Names::of(&schema.names);
     let columns = schema.r#struct.iter().flat_map(|columns| &columns.types).enumerate().map(|(index, column)| {

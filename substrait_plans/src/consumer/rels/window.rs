@@ -1,4 +1,4 @@
-//! Windows that are a relation: several functions over one partition and one order. And how any windows become columns.
+//! Window relations: several functions over one partition and one order. And how all window functions become columns.
 
 use std::collections::HashSet;
 
@@ -40,10 +40,10 @@ pub async fn window(consumer: &Consumer<'_>, rel: &ConsistentPartitionWindowRel)
     columns.over(input)
 }
 
-/// The input with a column for each function over a window, and the expressions as they are over that.
+/// The input with a column for each window function, and the expressions over these columns.
 ///
-/// DataFusion puts the column for the function where it stands, by its name. The name leaves casts out, and so two functions may have the
-/// same: the second gets another, and is replaced here.
+/// DataFusion finds the column of a function by its name. The name omits casts, so two functions may share one: then the second gets
+/// another name and is replaced here.
 pub fn with_windows(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>) -> DfResult<(LogicalPlan, Vec<Expr>)> {
     let mut names = HashSet::new();
     let mut renamed: Vec<(Expr, String)> = Vec::new();
@@ -69,7 +69,7 @@ pub fn with_windows(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr
     Ok((plan, exprs))
 }
 
-/// One relation of DataFusion has windows of one partition and one order alone.
+/// A window node of DataFusion has one partition and one order.
 fn of_one_order(renamed: &[(Expr, String)]) -> Vec<Vec<Expr>> {
     let mut groups: Vec<(&WindowFunction, Vec<Expr>)> = Vec::new();
     for (window, name) in renamed {

@@ -1,10 +1,10 @@
-//! Which of its columns a relation puts out, where that is worth saying.
+//! The columns that a relation emits, if they are not obvious.
 
 use crate::proto::rel::RelType;
 use crate::proto::rel_common::EmitKind;
 use crate::proto::{AggregateRel, JoinRel, ProjectRel, ReadRel, Rel, RelCommon, join_rel::JoinType};
 
-/// What is put out, where it is something else than people expect: of a project its expressions, of others everything.
+/// The emitted columns, if they differ from the expected ones: the expressions of a project, and all columns of others.
 pub fn emitted(common: Option<&RelCommon>, rel: &Rel) -> String {
     let expressions = match &rel.rel_type {
         Some(RelType::Project(project)) => Some(project.as_ref()),
@@ -21,14 +21,15 @@ pub fn emitted(common: Option<&RelCommon>, rel: &Rel) -> String {
     }
 }
 
-/// The columns behind those of the input, one after the other. Where it is not known how many these are, all is said.
+/// Whether exactly the columns after those of the input are emitted, in order. If the width of the input is unknown, all columns are
+/// listed.
 fn is_only_expressions(mapping: &[i32], project: &ProjectRel) -> bool {
     let Some(before) = project.input.as_deref().and_then(width_of) else { return false };
     let places = mapping.iter().map(|place| usize::try_from(*place).ok());
     places.eq((before..before + project.expressions.len()).map(Some))
 }
 
-/// How many columns it has. None where that is not known, or would have to be guessed.
+/// The number of columns. `None` if that is unknown or would be a guess.
 fn width_of(rel: &Rel) -> Option<usize> {
     match rel.rel_type.as_ref()? {
         RelType::Read(read) => put_out(read.common.as_ref(), || of_read(read)),
@@ -69,7 +70,7 @@ fn of_read(read: &ReadRel) -> Option<usize> {
     }
 }
 
-/// With several sets of keys a column says which one a row is of; keys in the older form may be in several of them.
+/// With several grouping sets an extra column has the index of the set; in the older form a key may be in several sets.
 fn of_aggregate(aggregate: &AggregateRel) -> Option<usize> {
     let keys = match aggregate.groupings.as_slice() {
         [] => 0,
@@ -133,7 +134,7 @@ mod tests {
             assert_eq!(emitted_text(&project(read(), &mapping)), expected);
         }
         assert_eq!(emitted_text(&project(project(read(), &[1, 2, 3]), &[3, 4])), "");
-        // Of such an input nobody knows.
+        // The width of such an input is unknown.
         assert_eq!(emitted_text(&project(Rel::default(), &[0, 1])), " => [$0, $1]");
     }
 }

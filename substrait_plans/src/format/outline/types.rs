@@ -4,7 +4,7 @@ use crate::declared::Declared;
 use crate::proto::Type;
 use crate::proto::r#type::Kind;
 
-/// `l_orderkey i64` of each column. Fields of structs have names too, between those of columns.
+/// `l_orderkey i64` for each column. The names of struct fields are in the same list.
 pub fn columns(names: &[String], types: &[Type], declared: &Declared) -> Vec<String> {
     let mut names = names.iter();
     let columns = types.iter().map(|of| {

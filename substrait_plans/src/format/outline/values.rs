@@ -1,4 +1,4 @@
-//! Literals as people write them.
+//! Literals in readable form.
 
 use arrow::temporal_conversions::{
     date32_to_datetime, timestamp_ms_to_datetime, timestamp_ns_to_datetime, timestamp_s_to_datetime, timestamp_us_to_datetime,
@@ -7,7 +7,7 @@ use arrow::temporal_conversions::{
 use crate::proto::expression::Literal;
 use crate::proto::expression::literal::{Decimal, IntervalDayToSecond, IntervalYearToMonth, LiteralType, PrecisionTimestamp};
 
-/// Longer texts and bytes are cut.
+/// Longer texts and bytes are truncated.
 const CHARS_MAX: usize = 200;
 
 pub fn value(literal: &Literal) -> String {
@@ -74,7 +74,7 @@ fn moment(at: &PrecisionTimestamp) -> String {
     moment.map_or_else(|| format!("{} / 10^{} s", at.value, at.precision), |moment| moment.to_string())
 }
 
-/// The number is a little-endian integer of 16 bytes; the point stands before its last `scale` digits.
+/// The number is a little-endian integer of 16 bytes; the decimal point comes before its last `scale` digits.
 fn digits(decimal: &Decimal) -> String {
     let Ok(bytes) = <[u8; 16]>::try_from(decimal.value.as_slice()) else { return "a decimal of a wrong length".to_string() };
     let number = i128::from_le_bytes(bytes);

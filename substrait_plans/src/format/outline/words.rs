@@ -1,4 +1,4 @@
-//! Expressions in words.
+//! Expressions as text.
 
 use super::Outline;
 use super::types::type_name;
@@ -170,7 +170,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Stands below the line, under its number.
+    /// A reference to a subquery, which is listed below the line under its number.
     fn below(&mut self, rel: Option<&'a Rel>) -> String {
         let Some(rel) = rel else { return "(nothing)".to_string() };
         self.subqueries.push(rel);

@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::types::type_of;
 
 impl Writer {
-    /// One of an aggregate's functions, under whatever name.
+    /// Writes an aggregate function, with or without an alias.
     pub(in crate::producer) fn measure(&mut self, expr: &Expr, schema: &DFSchema) -> Result<Measure, Refusal> {
         let function = match expr {
             Expr::Alias(alias) => {
@@ -50,7 +50,7 @@ impl Writer {
     }
 }
 
-/// What an aggregate is called, and its arguments. A constant that `count` counts is none: it counts rows.
+/// The name of an aggregate and its arguments. `count` of a constant has no arguments: it counts rows.
 pub(super) fn aggregate_function<'a>(
     name: &str,
     args: &'a [Expr],

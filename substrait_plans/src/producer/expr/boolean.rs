@@ -14,7 +14,7 @@ use crate::proto::expression::{RexType, SingularOrList};
 use crate::refusal::Refusal;
 
 impl Writer {
-    /// AND and OR of all terms at once: a hundred of them inside each other would be too deep to be read.
+    /// Writes AND or OR with all terms in one call: a hundred nested calls would be too deep for readers.
     pub(super) fn chain(&mut self, chain: &BinaryExpr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let name = if chain.op == Operator::And { "and" } else { "or" };
         let terms = terms(chain);
@@ -23,7 +23,7 @@ impl Writer {
         self.call(&Function::new(BOOLEAN, name, &["bool"]), terms, &DataType::Boolean, is_nullable)
     }
 
-    /// All conditions as one; None where there is none.
+    /// Combines all conditions; `None` if there are none.
     pub(in crate::producer) fn all_of(&mut self, mut conditions: Vec<Expression>) -> Result<Option<Expression>, Refusal> {
         if conditions.len() < 2 {
             return Ok(conditions.pop());
@@ -43,7 +43,7 @@ impl Writer {
         self.call(&Function::new(COMPARISON, name, &["any", "any"]), operands, &DataType::Boolean, is_nullable)
     }
 
-    /// Written out: `between` of the standard is NULL where a bound is, although the other bound may decide.
+    /// Written as two comparisons: `between` of the standard is NULL if one bound is, although the other bound may decide.
     pub(super) fn between(&mut self, between: &Between, schema: &DFSchema) -> Result<Expression, Refusal> {
         let (value, low, high) = (&between.expr, &between.low, &between.high);
         let (below, above, both) = if between.negated { ("lt", "gt", "or") } else { ("gte", "lte", "and") };
@@ -62,7 +62,7 @@ impl Writer {
         }
     }
 
-    /// NOT, IS NULL, IS TRUE and their like.
+    /// NOT, IS NULL, IS TRUE and the like.
     pub(super) fn test(&mut self, expr: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let (name, kind, operand) = match expr {
             Expr::Not(operand) => {
@@ -83,7 +83,7 @@ impl Writer {
     }
 }
 
-/// The terms of a chain of one operator, from left to right. Not by recursion: a chain can be longer than the stack is deep.
+/// The terms of a chain of one operator, from left to right. Not recursive, because a chain can be too long for the stack.
 pub(super) fn terms(chain: &BinaryExpr) -> Vec<&Expr> {
     let mut terms = Vec::new();
     let mut open: Vec<&Expr> = vec![chain.right.as_ref(), chain.left.as_ref()];

@@ -19,7 +19,7 @@ use crate::proto::expression::cast::FailureBehavior;
 use crate::refusal::Refusal;
 
 impl Writer {
-    /// `whole` is the expression that the call is.
+    /// `whole` is the expression of the call.
     pub(super) fn scalar_function(&mut self, call: &ScalarFunction, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let (name, args) = (call.name(), call.args.as_slice());
         if let ([operand], Some((field, tries))) = (args, function_as_cast(&call.func)) {
@@ -28,7 +28,7 @@ impl Writer {
         if let Some(operators) = chain_as_operators(call, schema) {
             return self.expr(&operators?, schema);
         }
-        // The engine's own, which stand where operators were or around what can be NaN; those who read the plan put theirs there.
+        // The engine's functions that replace operators or handle NaN; readers of the plan make their own replacements.
         match (name, args) {
             ("one_nan" | "nullable", [value]) => return self.expr(value, schema),
             ("checked_add", [_, _]) => return self.checked("add", args, whole, schema),
@@ -50,7 +50,7 @@ impl Writer {
         }
     }
 
-    /// The standard's or ours.
+    /// Writes a function of the standard or of our extension.
     pub(super) fn known_function(&mut self, name: &str, args: &[Expr], whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let arguments = self.exprs(args, schema)?;
         let types = types_of(args, schema)?;
@@ -65,7 +65,7 @@ impl Writer {
             };
         }
         let kinds = kinds_of(&types);
-        // Only there does what a text means as a time not depend on who reads it.
+        // Only in UTC is the meaning of a text as a time independent of the reader.
         let in_utc = matches!(output.data_type(), DataType::Timestamp(_, Some(zone)) if is_utc(zone));
         let function = match own::scalar(name, &kinds) {
             Some(function) => function,
@@ -83,14 +83,14 @@ impl Writer {
         self.call(&function, arguments, output.data_type(), output.is_nullable())
     }
 
-    /// A function that yields what DataFusion's does.
+    /// A function with the same result type as DataFusion's.
     fn as_it_is(&mut self, function: &Function, args: &[Expr], whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let arguments = self.exprs(args, schema)?;
         let (_, output) = whole.to_field(schema)?;
         self.call(function, arguments, output.data_type(), output.is_nullable())
     }
 
-    /// The standard's is of i32, and leaves open what a start before the text means.
+    /// The standard's takes i32, and does not define a start before the text.
     fn substring(
         &mut self,
         text: &Expr,
@@ -121,14 +121,14 @@ impl Writer {
         self.call(&function, arguments, output.data_type(), output.is_nullable())
     }
 
-    /// Without saying what: spaces.
+    /// By default, spaces are trimmed.
     fn trimmed(&mut self, name: &str, text: &Expr, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let space = Expr::Literal(ScalarValue::Utf8View(Some(" ".into())), None);
         self.known_function(name, &[text.clone(), space], whole, schema)
     }
 }
 
-/// What yields another value at each call, or for each session, is called where the query is.
+/// A function whose value differs between calls or sessions must run where the query is.
 fn check_always_the_same(call: &ScalarFunction) -> Result<(), Refusal> {
     let why = match call.func.signature().volatility {
         Volatility::Immutable => return Ok(()),

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::types::{is_plain_tensor, type_of_field};
 
 impl Writer {
-    /// `CASE x WHEN y` as `CASE WHEN x = y`: the standard has the first for constants alone.
+    /// Writes `CASE x WHEN y` as `CASE WHEN x = y`: the standard supports the first form only with constants.
     pub(super) fn case(&mut self, case: &Case, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let ifs = case.when_then_expr.iter().map(|(when, then)| {
             let condition = match &case.expr {
@@ -37,7 +37,7 @@ impl Writer {
         Ok(rex(RexType::IfThen(Box::new(IfThen { ifs, r#else: Some(Box::new(otherwise)) }))))
     }
 
-    /// `tries`: what cannot be cast becomes NULL.
+    /// If `tries`, a value that cannot be cast becomes NULL.
     pub(super) fn cast(&mut self, inner: &Expr, to: &FieldRef, tries: bool, schema: &DFSchema) -> Result<Expression, Refusal> {
         if !to.metadata().is_empty() && !is_plain_tensor(to) {
             return Err(lost_metadata("the type of a cast"));
@@ -52,7 +52,7 @@ impl Writer {
                 false => Ok(null),
             };
         }
-        // A parameter that nothing else gives a type has that of its cast, as in `CAST($1 AS BIGINT)`.
+        // A parameter without another type gets that of its cast, as in `CAST($1 AS BIGINT)`.
         if let Expr::Placeholder(Placeholder { id, field: None }) = inner {
             return self.parameter(id, Some(to));
         }
@@ -61,7 +61,7 @@ impl Writer {
         self.converted_to(written, to, tries || may_be_null(inner, schema), failure)
     }
 
-    /// What is written, as a value of the type of a field.
+    /// Casts a written expression to the type of a field.
     pub(super) fn converted_to(
         &mut self,
         written: Expression,
@@ -77,7 +77,7 @@ impl Writer {
         Ok(rex(RexType::Cast(Box::new(written))))
     }
 
-    /// What is written, as a value of another type.
+    /// Casts a written expression to another type.
     pub(in crate::producer) fn converted(
         &mut self,
         written: Expression,
@@ -88,7 +88,7 @@ impl Writer {
         self.converted_to(written, &Field::new("", to.clone(), true), is_nullable, failure)
     }
 
-    /// An expression whose column has a type of its own, as those of VALUES have.
+    /// An expression whose column has a declared type, as in VALUES.
     pub(in crate::producer) fn of_type(&mut self, expr: &Expr, to: &DataType, schema: &DFSchema) -> Result<Expression, Refusal> {
         if expr.get_type(schema)?.equals_datatype(to) {
             return self.expr(expr, schema);
@@ -103,7 +103,7 @@ fn has_struct(data_type: &DataType) -> bool {
     match data_type {
         Struct(_) => true,
         List(item) | LargeList(item) | ListView(item) | LargeListView(item) | FixedSizeList(item, _) => has_struct(item.data_type()),
-        // Its entries are one; what is in them counts.
+        // The entries of a map are a struct themselves; only their contents matter.
         Map(entries, _) => match entries.data_type() {
             Struct(fields) => fields.iter().any(|field| has_struct(field.data_type())),
             other => has_struct(other),

@@ -14,7 +14,7 @@ use crate::proto::Expression;
 use crate::refusal::Refusal;
 
 impl Writer {
-    /// `whole` is the expression that the operator is.
+    /// `whole` is the expression of the operator.
     pub(super) fn binary(&mut self, binary: &BinaryExpr, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let BinaryExpr { left, op, right } = binary;
         let comparison = match op {
@@ -61,7 +61,7 @@ impl Writer {
         self.arithmetic("negate", &[operand], whole, is_checked, schema)
     }
 
-    /// The engine's functions that fail where the operators would wrap around.
+    /// The engine's functions that fail where the operators would wrap.
     pub(super) fn checked(&mut self, name: &str, operands: &[Expr], whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let operands: Vec<&Expr> = operands.iter().collect();
         self.arithmetic(name, &operands, whole, true, schema)
@@ -75,12 +75,12 @@ impl Writer {
         is_checked: bool,
         schema: &DFSchema,
     ) -> Result<Expression, Refusal> {
-        // First what is inside: it says whether the whole is too deep to be asked for its type.
+        // The operands come first: that fails if the expression is too deep for computing its type.
         let written = operands.iter().map(|operand| self.expr(operand, schema)).collect::<Result<_, _>>()?;
         let types = operands.iter().map(|operand| Ok(operand.get_type(schema)?)).collect::<Result<Vec<_>, Refusal>>()?;
         let output = whole.get_type(schema)?;
         let mut function = arithmetic(name, &types, &output);
-        // Of ours there is nothing to choose.
+        // Our own functions have no options.
         if is_checked && function.urn != OWN {
             function = function.with("overflow", "ERROR");
         }
@@ -88,14 +88,14 @@ impl Writer {
     }
 }
 
-/// The standard's, where it has it for these types; else of ours, under the same name.
+/// The standard's function if it supports these types, otherwise ours of the same name.
 fn arithmetic(name: &str, types: &[DataType], output: &DataType) -> Function {
     let all = |is: fn(&DataType) -> bool| types.iter().all(is);
     let is_same = types.iter().all(|data_type| data_type == output);
     let is_bitwise = name.starts_with("bitwise");
     let is_standard = match name {
         "bitwise_shift_left" | "bitwise_shift_right" => false,
-        // The standard has no remainder of floats.
+        // The standard does not define the remainder of floats.
         "modulus" => all(is_signed),
         _ => all(is_signed) || (all(is_float) && !is_bitwise),
     };

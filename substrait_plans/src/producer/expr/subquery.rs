@@ -1,4 +1,4 @@
-//! Queries inside of expressions. One that looks at the query around it is a join by now, or refused where its column stands.
+//! Subqueries in expressions. Correlated ones have become joins by now, or are refused at the outer column.
 
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::Subquery;
@@ -37,7 +37,7 @@ impl Writer {
         }
     }
 
-    /// Its columns are its own, also where it stands in the condition of a join.
+    /// It sees only its own columns, even in the condition of a join.
     fn inner(&mut self, subquery: &Subquery) -> Result<Rel, Refusal> {
         let before = std::mem::take(&mut self.columns_before);
         let rel = self.rel(&subquery.subquery);
@@ -46,7 +46,7 @@ impl Writer {
     }
 }
 
-/// `needle IN (haystack)`, of one column.
+/// `needle IN (haystack)`; `haystack` has one column.
 pub(in crate::producer) fn in_predicate(needle: Expression, haystack: Rel) -> Expression {
     written(SubqueryType::InPredicate(Box::new(InPredicate { needles: vec![needle], haystack: Some(Box::new(haystack)) })))
 }

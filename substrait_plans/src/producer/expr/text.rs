@@ -13,11 +13,11 @@ use super::may_be_null;
 use crate::proto::Expression;
 use crate::refusal::Refusal;
 
-/// Of the engine, which stands where `||` was.
+/// The engine's function that replaces `||`.
 pub(super) const JOINED: &str = "text_concatenation";
 
 impl Writer {
-    /// The standard knows no escape: what has one, or may have one, is ours.
+    /// The standard has no escape character: patterns with one, or possibly with one, use our function.
     pub(super) fn like(&mut self, like: &Like, schema: &DFSchema) -> Result<Expression, Refusal> {
         if like.escape_char.is_some_and(|escape| escape != '\\') {
             return Err(Refusal::new("LIKE with an ESCAPE other than the backslash", "plans have no place for it"));
@@ -31,7 +31,7 @@ impl Writer {
         self.pattern_of(STRING, "like", like.negated, [like.expr.as_ref(), like.pattern.as_ref()], schema)
     }
 
-    /// A pattern of ours.
+    /// Writes our function for a pattern.
     pub(super) fn pattern(
         &mut self,
         name: &str,
@@ -61,7 +61,7 @@ impl Writer {
         }
     }
 
-    /// `||`, which is NULL where a part is; the function `concat` leaves NULLs out.
+    /// `||`, which is NULL if an argument is NULL; the function `concat` ignores NULLs.
     pub(super) fn joined_text(&mut self, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let parts = joined_parts(left, right);
         let written = parts.iter().map(|part| self.expr(part, schema)).collect::<Result<_, _>>()?;
@@ -76,7 +76,7 @@ impl Writer {
     }
 }
 
-/// In their order. The engine has a function of its own where the operator was.
+/// The parts in order. The engine replaces the operator by a function.
 fn joined_parts<'a>(left: &'a Expr, right: &'a Expr) -> Vec<&'a Expr> {
     let (mut parts, mut open) = (Vec::new(), vec![right, left]);
     while let Some(expr) = open.pop() {

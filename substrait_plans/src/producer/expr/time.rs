@@ -1,4 +1,4 @@
-//! Parts of times.
+//! Parts of dates and times.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -14,7 +14,7 @@ use crate::proto::{Expression, FunctionArgument};
 use crate::refusal::Refusal;
 
 impl Writer {
-    /// `extract` of the standard for the parts that people ask for, and of ours for all others.
+    /// Uses the standard's `extract` for the common parts, and our function for the others.
     pub(super) fn date_part(&mut self, part: &Expr, time: &Expr, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let data_type = time.get_type(schema)?;
         let named = match part {
@@ -38,7 +38,7 @@ impl Writer {
     }
 }
 
-/// The standard's name, and whether it asks what the first is called: month 1.
+/// The standard's name, and whether it needs an argument for the number of the first one: month 1.
 fn component(part: &str, of: &DataType) -> Option<(&'static str, bool)> {
     let has_hours = match of {
         DataType::Date32 => false,

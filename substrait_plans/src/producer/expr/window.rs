@@ -1,4 +1,4 @@
-//! Functions of windows.
+//! Window functions.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::types::type_of;
 
 impl Writer {
-    /// `whole` is the expression that the function is.
+    /// `whole` is the expression of the function.
     pub(super) fn window_function(&mut self, window: &WindowFunction, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let params = &window.params;
         check(window)?;
@@ -71,7 +71,7 @@ fn check(window: &WindowFunction) -> Result<(), Refusal> {
     }
 }
 
-/// What a function that is no aggregate is called, its arguments, and what it yields.
+/// The name, the arguments and the result type of a window function that is not an aggregate.
 fn window_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<(Function, Vec<Expr>, Output), Refusal> {
     let wanted = standard_arguments(name, args, schema).unwrap_or_else(|| args.to_vec());
     if let Some((named, yields)) = standard::window(name, &types_of(&wanted, schema)?) {
@@ -86,7 +86,8 @@ fn window_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<(Func
     }
 }
 
-/// As the standard has them: places are i32 and forward, and a default has the type of the values. None: it has them otherwise.
+/// Converts arguments to the standard's form: offsets are i32 and not negative, and a default has the type of the values. `None` if that
+/// is not possible.
 fn standard_arguments(name: &str, args: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let (value, rest) = match (name, args) {
         ("lead" | "lag" | "nth_value", [value, rest @ ..]) => (value, rest),
@@ -110,14 +111,14 @@ fn standard_arguments(name: &str, args: &[Expr], schema: &DFSchema) -> Option<Ve
     Some(wanted)
 }
 
-/// The type of the one key that offsets of RANGE are added to; None where they count rows.
+/// The type of the single key to which offsets of RANGE are added; `None` if they count rows.
 fn range_key(params: &WindowFunctionParams, schema: &DFSchema) -> Result<Option<DataType>, Refusal> {
     if params.window_frame.units != WindowFrameUnits::Range {
         return Ok(None);
     }
     match params.order_by.as_slice() {
         [key] => Ok(Some(key.expr.get_type(schema)?)),
-        // None or several have no offsets.
+        // With no key or several keys there are no offsets.
         _ => Ok(Some(DataType::Null)),
     }
 }
@@ -130,7 +131,7 @@ fn bounds_type(frame: &WindowFrame) -> Result<BoundsType, Refusal> {
     }
 }
 
-/// `key`: offsets are added to values of this type; None: they count rows.
+/// With a `key`, offsets are added to values of this type; otherwise they count rows.
 fn frame_bound(frame_bound: &WindowFrameBound, is_start: bool, key: Option<&DataType>) -> Result<Bound, Refusal> {
     let unbounded = bound::Kind::Unbounded(bound::Unbounded {});
     let current = bound::Kind::CurrentRow(bound::CurrentRow {});

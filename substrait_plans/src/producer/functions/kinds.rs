@@ -1,4 +1,4 @@
-//! Types as the names of functions have them: `add:i64_i64`.
+//! The short names of types in function signatures: `add:i64_i64`.
 
 use arrow::datatypes::{DataType, IntervalUnit};
 
@@ -6,7 +6,7 @@ pub fn kinds_of(types: &[DataType]) -> Vec<&'static str> {
     types.iter().map(kind).collect()
 }
 
-/// Those of extensions are `u!` and the name of the type.
+/// An extension type is `u!` and its name.
 pub fn kind(data_type: &DataType) -> &'static str {
     use DataType::*;
     match data_type {
@@ -52,12 +52,12 @@ pub fn is_utc(zone: &str) -> bool {
     zone == "UTC" || zone == "+00:00"
 }
 
-/// Integers of the standard.
+/// The standard's integers.
 pub fn is_signed(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64)
 }
 
-/// Floats of the standard.
+/// The standard's floats.
 pub fn is_float(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Float32 | DataType::Float64)
 }

@@ -1,4 +1,4 @@
-//! What functions are called in plans.
+//! The names of functions in plans.
 
 pub mod kinds;
 pub mod own;

@@ -1,10 +1,10 @@
-//! Functions that go under a URN of ours, by DataFusion's names or the engine's: a node takes them, and other engines refuse them.
+//! Functions of our extension, under DataFusion's or the engine's names: our nodes accept them, and other engines refuse them.
 
 use super::super::registry::Function;
 
 pub use crate::declared::OUR_FUNCTIONS as OWN;
 
-/// What all of them have in common: they yield the same for the same arguments, whoever asks and whenever.
+/// All of them are deterministic: the result depends only on the arguments.
 const SCALARS: &[&str] = &[
     // Numbers.
     "abs",
@@ -91,7 +91,7 @@ const SCALARS: &[&str] = &[
     "sha256",
     "sha384",
     "sha512",
-    // Times. What reads them from texts is in `ZONED`.
+    // Times. Functions that parse texts are in `ZONED`.
     "date_bin",
     "date_part",
     "date_trunc",
@@ -171,7 +171,7 @@ const SCALARS: &[&str] = &[
     "struct",
 ];
 
-/// Of vectors and matrices: the engine's own, which DataFusion has not or has otherwise.
+/// The engine's functions of vectors and matrices, which DataFusion lacks or defines differently.
 const KERNELS: &[&str] = &[
     "cosine_distance",
     "dot",
@@ -188,7 +188,7 @@ const KERNELS: &[&str] = &[
     "width_bucket",
 ];
 
-/// The engine's own aggregates; what they yield of parts of a table can be put together.
+/// The engine's aggregates; partial results of them can be merged.
 const KERNEL_AGGREGATES: &[&str] = &[
     "correlation_matrix",
     "covariance_matrix",
@@ -200,7 +200,7 @@ const KERNEL_AGGREGATES: &[&str] = &[
     "sum_product",
 ];
 
-/// They read texts as times of the session's zone.
+/// They read texts as times in the session's zone.
 const ZONED: &[&str] = &["to_timestamp", "to_timestamp_seconds", "to_timestamp_millis", "to_timestamp_micros", "to_timestamp_nanos"];
 
 const AGGREGATES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Functions that the standard has and that mean the same here, for the types it has them for.
+//! The standard's functions that mean the same here, with the types that the standard supports.
 
 use arrow::datatypes::DataType;
 
@@ -14,18 +14,18 @@ pub const DECIMALS: &str = "extension:io.substrait:functions_arithmetic_decimal"
 pub const ROUNDING: &str = "extension:io.substrait:functions_rounding";
 pub const STRING: &str = "extension:io.substrait:functions_string";
 
-/// What an argument may be. All numbers of a call are of one type.
+/// The kind of an argument. All numbers of a call have the same type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Operand {
     Any,
     Decimal,
     Float,
-    /// Signed, or a float.
+    /// A signed integer or a float.
     Number,
     Text,
 }
 
-/// What the standard's function yields, where it may be another type than DataFusion's.
+/// The result type of the standard's function, if it may differ from DataFusion's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Output {
     Same,
@@ -33,7 +33,7 @@ pub enum Output {
 }
 
 struct Scalar {
-    /// What DataFusion calls it.
+    /// DataFusion's name.
     ours: &'static str,
     urn: &'static str,
     name: &'static str,
@@ -45,12 +45,12 @@ const fn scalar(ours: &'static str, urn: &'static str, name: &'static str, opera
     Scalar { ours, urn, name, operands, output: Output::Same }
 }
 
-/// Lengths and places are i64 in the standard.
+/// Lengths and positions are i64 in the standard.
 const fn length(ours: &'static str, name: &'static str, operands: &'static [Operand]) -> Scalar {
     Scalar { ours, urn: STRING, name, operands, output: Output::Integer }
 }
 
-/// What has a choice in the standard, such as what the root of -1 is, is not here, but among ours.
+/// Functions for which the standard leaves a choice, such as the root of -1, are not here, but in our extension.
 const SCALARS: &[Scalar] = &[
     scalar("abs", ARITHMETIC, "abs", &[Operand::Number]),
     scalar("abs", DECIMALS, "abs", &[Operand::Decimal]),
@@ -88,7 +88,7 @@ const SCALARS: &[Scalar] = &[
     length("strpos", "strpos", &[Operand::Text, Operand::Text]),
 ];
 
-/// The standard's function for a call of DataFusion's, and what it yields.
+/// The standard's function for a call of DataFusion's, and its result type.
 pub fn scalar_function(name: &str, types: &[DataType]) -> Option<(Function, Output)> {
     let fits = |operand: &Operand, data_type: &DataType| match operand {
         Operand::Any => true,
@@ -112,7 +112,7 @@ pub fn scalar_function(name: &str, types: &[DataType]) -> Option<(Function, Outp
     Some((Function::new(scalar.urn, scalar.name, &kinds.collect::<Vec<_>>()), scalar.output))
 }
 
-/// The standard's aggregate for one of DataFusion's that yields `output`.
+/// The standard's aggregate for DataFusion's with the result type `output`.
 pub fn aggregate(name: &str, types: &[DataType], output: &DataType) -> Option<Function> {
     use DataType::*;
     let function = |urn, data_type| Some(Function::new(urn, name, &[kind(data_type)]));
@@ -130,7 +130,7 @@ pub fn aggregate(name: &str, types: &[DataType], output: &DataType) -> Option<Fu
     }
 }
 
-/// The standard's functions of windows, all of which DataFusion calls the same; and what they yield.
+/// The standard's window functions, which have the same names in DataFusion, with their result types.
 pub fn window(name: &str, types: &[DataType]) -> Option<(Function, Output)> {
     let function = |kinds: &[&str], output| Some((Function::new(ARITHMETIC, name, kinds), output));
     match (name, types) {

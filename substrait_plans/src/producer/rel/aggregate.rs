@@ -1,5 +1,5 @@
-//! Aggregates. The column that DataFusion tells grouping sets by is computed from the number of the grouping set, which the standard's
-//! relation has as its last column.
+//! Aggregates. DataFusion's grouping id column is computed from the number of the grouping set, which is the last column of the standard's
+//! relation.
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
@@ -41,7 +41,7 @@ impl Writer {
         Ok(project(aggregated, groups + values + usize::from(has_number), expressions))
     }
 
-    /// DataFusion's id of the grouping set whose number stands in the column `number_at`.
+    /// DataFusion's id of the grouping set whose number is in the column `number_at`.
     fn grouping_id(&mut self, sets: &GroupingSets<'_>, id_type: &DataType, number_at: usize) -> Result<Expression, Refusal> {
         let ids = sets.ids().into_iter().map(|id| self.literal(&ScalarValue::UInt64(Some(id)).cast_to(id_type)?));
         let mut ids = ids.collect::<Result<Vec<_>, Refusal>>()?;
@@ -59,14 +59,14 @@ impl Writer {
         Ok(Expression { rex_type: Some(RexType::IfThen(Box::new(choice))) })
     }
 
-    /// SELECT DISTINCT, where it has not become an aggregate by itself.
+    /// SELECT DISTINCT that has not been rewritten to an aggregate.
     pub(super) fn distinct(&mut self, input: &LogicalPlan) -> Result<Rel, Refusal> {
         let keys = (0..columns(input)).map(field).collect();
         Ok(aggregate(self.rel(input)?, keys, None, Vec::new()))
     }
 }
 
-/// Without sets: by all of the keys, and where there are none, all rows are one group.
+/// Without sets it groups by all keys; without keys all rows are one group.
 fn aggregate(input: Rel, keys: Vec<Expression>, sets: Option<&[Vec<usize>]>, measures: Vec<Measure>) -> Rel {
     let grouping = |members: &mut dyn Iterator<Item = usize>| {
         let expression_references = members.filter_map(|member| u32::try_from(member).ok()).collect();

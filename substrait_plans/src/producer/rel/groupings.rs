@@ -1,19 +1,19 @@
-//! GROUPING SETS, ROLLUP and CUBE as lists of sets.
+//! Expands GROUPING SETS, ROLLUP and CUBE to lists of sets.
 
 use datafusion::logical_expr::utils::powerset;
 use datafusion::logical_expr::{Expr, GroupingSet};
 
 use crate::refusal::Refusal;
 
-/// Of more columns a node does not tell the sets apart.
+/// With more columns a reader of our own cannot tell the sets apart.
 const KEYS_MAX: usize = 32;
-/// Of a CUBE, which has two to the power of them sets: 4,096, as many as DataFusion takes.
+/// The keys of a CUBE, which has 2^keys sets: 4,096 is the limit of DataFusion.
 const CUBE_KEYS_MAX: usize = 12;
 
 pub struct GroupingSets<'a> {
-    /// Each once, in the order of the aggregate's columns.
+    /// Each key once, in the order of the aggregate's columns.
     pub keys: Vec<&'a Expr>,
-    /// For each set the places of its keys.
+    /// For each set the indices of its keys.
     pub members: Vec<Vec<usize>>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> GroupingSets<'a> {
         Ok(GroupingSets { keys, members })
     }
 
-    /// As DataFusion numbers them: a bit for each key that the set is without, the last key's the lowest, and above these bits
-    /// how often the same set came before.
+    /// DataFusion's ids: one bit for each key that the set omits, with the last key's as the lowest, and above these bits how often the
+    /// same set came before.
     pub fn ids(&self) -> Vec<u64> {
         let mut masks: Vec<u64> = Vec::with_capacity(self.members.len());
         let mut ids = Vec::with_capacity(self.members.len());

@@ -1,4 +1,4 @@
-//! Joins, and what DataFusion makes of EXISTS, IN and NOT IN.
+//! Joins, including those that DataFusion makes of EXISTS, IN and NOT IN.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, NullEquality};
@@ -15,7 +15,7 @@ use crate::proto::{CrossRel, Expression, JoinRel, Rel, join_rel};
 use crate::refusal::Refusal;
 
 impl Writer {
-    /// USING and NATURAL are ON by now: the columns that they merge were merged by a projection above.
+    /// USING and NATURAL have become ON by now: a projection above merges their columns.
     pub(super) fn join(&mut self, plan: &Join) -> Result<Rel, Refusal> {
         if plan.null_aware && keys_may_be_null(plan) {
             return self.not_in(plan);
@@ -47,7 +47,7 @@ impl Writer {
         }
     }
 
-    /// Each key is written over its own side: both may have columns of the same names.
+    /// Each key is written in the schema of its own side, because both may have columns of the same names.
     fn key_conditions(&mut self, plan: &Join) -> Result<Vec<Expression>, Refusal> {
         let name = match plan.null_equality {
             NullEquality::NullEqualsNothing => "equal",
@@ -69,7 +69,7 @@ impl Writer {
         conditions.collect()
     }
 
-    /// The mark of the standard is NULL where no row matches and one may; DataFusion's is false there.
+    /// The standard's mark is NULL if no row matches and one may match; DataFusion's is false then.
     fn two_valued(&mut self, joined: Rel, columns: usize) -> Result<Rel, Refusal> {
         let mut expressions: Vec<_> = (0..columns).map(field).collect();
         if let Some(mark) = expressions.pop() {
@@ -79,8 +79,8 @@ impl Writer {
         Ok(project(joined, columns, expressions))
     }
 
-    /// NOT IN of a subquery, which is NULL and so not true where either side has a NULL: no join of the standard says that, but
-    /// the words themselves do.
+    /// NOT IN of a subquery, which is NULL, and so not true, if either side has a NULL. No join of the standard expresses that, so it is
+    /// written as an IN predicate.
     fn not_in(&mut self, plan: &Join) -> Result<Rel, Refusal> {
         let ([(needle, key)], None, JoinType::LeftAnti) = (plan.on.as_slice(), &plan.filter, plan.join_type) else {
             let why = "its NULLs have no form in a join; write NOT EXISTS, or leave NULLs out with IS NOT NULL";

@@ -1,6 +1,6 @@
 //! Relations.
 //!
-//! Each has the columns of the logical plan's schema, in its order: expressions above name them by position.
+//! Each has the columns of the logical plan's schema in the same order, because expressions above refer to them by position.
 
 mod aggregate;
 mod groupings;
@@ -30,7 +30,7 @@ impl Writer {
             LogicalPlan::TableScan(scan) => writer.scan(scan),
             LogicalPlan::Values(values) => writer.values(values),
             LogicalPlan::EmptyRelation(empty) => writer.no_table(empty),
-            // A name for what is below, and columns are named by position.
+            // An alias is dropped, because columns are referred to by position.
             LogicalPlan::SubqueryAlias(alias) => writer.rel(&alias.input),
             LogicalPlan::Subquery(subquery) if subquery.outer_ref_columns.is_empty() => writer.rel(&subquery.subquery),
             other => Err(refused(other)),
@@ -64,7 +64,7 @@ pub(super) fn rel(rel_type: RelType) -> Rel {
     Rel { rel_type: Some(rel_type) }
 }
 
-/// The expressions over a relation of `columns` columns, and none of these beside them.
+/// Projects to the expressions alone, without the `columns` columns of the input.
 pub(super) fn project(input: Rel, columns: usize, expressions: Vec<Expression>) -> Rel {
     let output_mapping = (columns..columns + expressions.len()).map(position).collect();
     let emit = rel_common::EmitKind::Emit(rel_common::Emit { output_mapping });
@@ -76,7 +76,7 @@ pub(super) fn project(input: Rel, columns: usize, expressions: Vec<Expression>) 
     })))
 }
 
-/// No schema has so many columns.
+/// No schema has more columns than fit.
 pub(super) fn position(at: usize) -> i32 {
     i32::try_from(at).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Tables, and rows that stand in the query itself.
+//! Tables, and rows in the query itself.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 use crate::types::named_struct;
 
 impl Writer {
-    /// The table with all of its columns, of which those are chosen that are used: other engines find columns by their places.
+    /// Reads the table with all of its columns and projects to the used ones: other engines refer to columns by position.
     pub(super) fn scan(&mut self, scan: &TableScan) -> Result<Rel, Refusal> {
         let names = self.table_names(scan)?;
         let schema = scan.source.schema();
@@ -57,14 +57,14 @@ impl Writer {
         })
     }
 
-    /// Schema and table, and the catalog where it is another than the one that goes without saying.
+    /// Schema and table, and the catalog if it is not the default.
     fn table_names(&self, scan: &TableScan) -> Result<Vec<String>, Refusal> {
         let name = scan.table_name.clone().resolve(&self.default_catalog, &self.default_schema);
         if self.is_function(scan) {
             let what = format!("the table function {}", scan.table_name.table());
             return Err(Refusal::new(what, "plans read tables by their names, and this one has none"));
         }
-        // `\u{a0}` stands between a table and the clause about its version.
+        // `\u{a0}` separates a table from the clause with its version.
         if let Some((table, clause)) = name.table.split_once('\u{a0}')
             && (clause.contains('(') || clause.to_ascii_lowercase().contains("current_"))
         {
@@ -78,7 +78,7 @@ impl Writer {
         })
     }
 
-    /// A call stands in the logical plan as a table that is called as it is, with or without parentheses.
+    /// In the logical plan a table function looks like a table with the name of the call, with or without parentheses.
     fn is_function(&self, scan: &TableScan) -> bool {
         let TableReference::Bare { table } = &scan.table_name else { return false };
         let is_called_so = table.ends_with("()") || self.table_functions.iter().any(|function| **function == **table);
@@ -96,7 +96,7 @@ impl Writer {
         self.rows(values.schema.as_arrow(), rows)
     }
 
-    /// What is selected from where there is no FROM, or nothing at all.
+    /// The single row, or no row, of a query without FROM.
     pub(super) fn no_table(&mut self, empty: &EmptyRelation) -> Result<Rel, Refusal> {
         if !empty.produce_one_row {
             return self.rows(empty.schema.as_arrow(), Vec::new());

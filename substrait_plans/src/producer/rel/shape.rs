@@ -1,4 +1,4 @@
-//! Relations that choose, order and put together rows and columns.
+//! Relations that select, sort and combine rows and columns.
 
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, Sort, SortExpr, Union, Window};
@@ -19,7 +19,7 @@ impl Writer {
         Ok(project(input, columns(&plan.input), expressions))
     }
 
-    /// The input's columns, and behind them the windows'.
+    /// The input's columns, followed by those of the windows.
     pub(super) fn windows(&mut self, plan: &Window) -> Result<Rel, Refusal> {
         let input = self.rel(&plan.input)?;
         let mut expressions: Vec<_> = (0..columns(&plan.input)).map(field).collect();
@@ -66,7 +66,7 @@ impl Writer {
         Ok(first(input, skip, count))
     }
 
-    /// INTERSECT and EXCEPT come as joins, and UNION as this with an aggregate above.
+    /// INTERSECT and EXCEPT are joins by now, and UNION is this node with an aggregate above.
     pub(super) fn union(&mut self, plan: &Union) -> Result<Rel, Refusal> {
         let wanted = plan.schema.fields();
         let is_same = |input: &LogicalPlan| {
@@ -78,7 +78,7 @@ impl Writer {
             return Err(Refusal::new("a UNION of queries with columns of different types", "their types are not settled yet"));
         }
         let mut inputs = plan.inputs.iter().map(|input| self.rel(input)).collect::<Result<Vec<_>, _>>()?;
-        // A set of one is no set to readers.
+        // Readers refuse a set operation with one input.
         if inputs.len() == 1 {
             return Ok(inputs.remove(0));
         }

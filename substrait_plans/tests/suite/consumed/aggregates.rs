@@ -22,7 +22,7 @@ fn rows_of_several_grouping_sets_say_which_set_they_are_of() {
     };
     let rows = db.sorted(&of(&[&[0], &[1], &[]]));
     assert_eq!(rows, ["1|NULL|2|0", "2|NULL|2|0", "NULL|10|2|1", "NULL|20|1|1", "NULL|NULL|1|1", "NULL|NULL|4|2"]);
-    // The same set twice.
+    // The same set occurs twice.
     let twice = db.sorted(&of(&[&[], &[0, 1], &[]]));
     assert_eq!(twice.iter().filter(|row| row.ends_with("|4|0")).count(), 1);
     assert_eq!(twice.iter().filter(|row| row.ends_with("|4|2")).count(), 1);
@@ -122,7 +122,7 @@ fn a_union_may_have_many_inputs() {
     assert_eq!(db.sorted(&plan(&[], set(SetOp::UnionAll, inputs), &["a", "b"])).len(), 300);
 }
 
-/// As floating-point numbers they would be even.
+/// As floats they would be rounded to even numbers.
 #[test]
 fn the_average_of_large_whole_numbers_keeps_their_digits_and_is_cut_at_the_point() {
     let average = || {

@@ -1,4 +1,4 @@
-//! What DataFusion takes for the same by its name, and is not.
+//! Things that DataFusion confuses because they have the same name.
 
 use substrait_plans::proto::consistent_partition_window_rel::WindowRelFunction;
 use substrait_plans::proto::expression::field_reference::{ReferenceType, RootReference, RootType};
@@ -20,7 +20,7 @@ fn fp64_type() -> Type {
     Type { kind: Some(Kind::Fp64(types::Fp64 { nullability: 1, ..types::Fp64::default() })) }
 }
 
-/// One row with one struct, both of whose fields are called `a`.
+/// One row with a struct whose fields are both named `a`.
 fn struct_with_one_name_twice(of_field: &Type, values: [LiteralType; 2]) -> Rel {
     let kind = types::Struct { types: vec![of_field.clone(), of_field.clone()], nullability: 1, ..types::Struct::default() };
     let mut read = read(&[], &[("s", Type { kind: Some(Kind::Struct(kind)) })]);
@@ -76,7 +76,7 @@ fn windows_that_differ_only_in_a_cast_are_two() {
     let as_float = || cast(field(0), fp64_type());
     let both = vec![sum_over_all(field(0)), sum_over_all(as_float())];
     assert_eq!(db.sorted(&plan(&["sum"], project(read_t(), 2, both), &["s", "f"])), ["3|3.0", "3|3.0"]);
-    // Each within another call, and one of them twice.
+    // Each is nested in another call, and one of them occurs twice.
     let negated = |of: Expression| call(1, vec![sum_over_all(of)]);
     let within = vec![negated(as_float()), negated(field(0)), negated(as_float())];
     assert_eq!(db.sorted(&plan(&["sum", "negate"], project(read_t(), 2, within), &["f", "s", "g"])), ["-3.0|-3|-3.0", "-3.0|-3|-3.0"]);

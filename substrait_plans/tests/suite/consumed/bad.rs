@@ -1,4 +1,4 @@
-//! Plans that nobody should send: too large, too deep, too wide. Each is a sentence, and costs little memory.
+//! Malicious plans: too large, too deep, too wide. Each yields an error message, and uses little memory.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn a_plan_of_100_megabytes_is_refused_before_it_is_read() {
     assert!(started.elapsed() < Duration::from_secs(5));
 }
 
-/// Two bytes each; decoded they would be 4 GB.
+/// Each takes two bytes; decoded they would take 4 GB.
 #[test]
 fn millions_of_empty_messages_are_refused_before_they_are_made() {
     let measures = [0x22, 0].repeat(4 << 20);
@@ -60,7 +60,7 @@ fn bool_type() -> substrait_plans::proto::Type {
     substrait_plans::proto::Type { kind: Some(kind) }
 }
 
-/// Each projection repeats what is below it.
+/// Each projection repeats the columns below it.
 #[test]
 fn a_plan_that_grows_wider_with_each_relation_is_refused() {
     let db = Db::with(T);
@@ -94,7 +94,7 @@ fn bytes_that_are_no_plan_are_refused() {
     let db = Db::with(T);
     let whole = encode(&plan(&["equal"], filter(read_t(), call(0, vec![field(0), number(1)])), &["a", "b"]));
     for end in 0..whole.len() {
-        // Where only the version and the extensions are missing it is a plan.
+        // If only the version and the extensions are cut off, it is still a plan.
         if let Err(error) = db.bytes(&whole[..end]) {
             assert!(!matches!(error, PlanError::Panicked { .. }), "{error}");
         }

@@ -11,7 +11,7 @@ use super::written::*;
 
 const T: &str = "CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES (1, 10), (2, NULL)";
 
-/// The values of expressions over `t`.
+/// Evaluates expressions over `t`.
 fn values(functions: &[&str], urn: &str, expressions: Vec<Expression>) -> Vec<String> {
     Db::with(T).sorted(&of_t(functions, urn, expressions))
 }
@@ -27,7 +27,7 @@ fn least_is_null_if_a_value_is_unless_the_function_says_otherwise() {
     let both = vec![field(0), field(1)];
     let calls = || vec![call(0, both.clone()), call(1, both.clone())];
     assert_eq!(values(&["least", "least_skip_null"], STANDARD, calls()), ["1|1", "NULL|2"]);
-    // DataFusion's own.
+    // DataFusion's own functions.
     assert_eq!(values(&["least", "greatest"], substrait_plans::OUR_FUNCTIONS, calls()), ["1|10", "2|2"]);
 }
 

@@ -1,4 +1,4 @@
-//! Small plans that ask for a lot: what they become is bounded, and takes time in proportion to the plan.
+//! Small plans with large effects: their expansion is bounded, and takes time in proportion to the plan.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use super::support::Db;
 use super::written::*;
 
 const T: &str = "CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES (1, 10)";
-/// Far more than it takes without optimisation, and far less than what is tested took.
+/// Far more than the tests take in an unoptimized build, and far less than they took before the limits.
 const LONG: Duration = Duration::from_secs(30);
 
 fn one_of(value: Expression, options: Vec<Expression>) -> Expression {
@@ -44,7 +44,7 @@ fn a_long_expression_that_is_emitted_often_is_made_once() {
     assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
 }
 
-/// `x + x`, where each x is such a sum.
+/// `x + x`, where each x is again such a sum.
 fn doubled(times: usize) -> Rel {
     (0..times).fold(project(read_t(), 2, vec![field(0)]), |input, _| project(input, 1, vec![call(0, vec![field(0), field(0)])]))
 }
@@ -58,7 +58,7 @@ fn a_filter_on_sums_of_sums_is_refused_before_it_is_planned() {
     let error = db.error(&filtered(30));
     let PlanError::TooIntricate { place, .. } = &error else { panic!("{error}") };
     assert_eq!(place, "relations[0].root.input.filter.condition");
-    // The first rows by such a column are found by a filter, too.
+    // A sort with a limit on such a column creates a filter, too.
     let by = SortField { expr: Some(field(0)), sort_kind: Some(SortKind::Direction(1)) };
     let sorted = rel(RelType::Sort(Box::new(SortRel { input: boxed(doubled(30)), sorts: vec![by], ..SortRel::default() })));
     assert!(matches!(db.error(&plan(&["add"], sorted, &["x"])), PlanError::TooIntricate { .. }));
@@ -69,7 +69,7 @@ fn a_filter_on_sums_of_sums_is_refused_before_it_is_planned() {
 fn sums_of_sums_without_a_filter_are_added_one_after_the_other() {
     let db = Db::with(T);
     assert_eq!(db.sorted(&plan(&["add"], doubled(25), &["x"])), [(1_i64 << 25).to_string()]);
-    // A measure is a column of its own: what is above it does not see what it is made of.
+    // A measure is a separate column: expressions above it do not expand it.
     let measured = aggregate(doubled(9), vec![], &[], vec![measure(1, vec![field(0)])]);
     let again =
         (0..9).fold(rel(RelType::Aggregate(Box::new(measured))), |input, _| project(input, 1, vec![call(0, vec![field(0), field(0)])]));
@@ -77,7 +77,7 @@ fn sums_of_sums_without_a_filter_are_added_one_after_the_other() {
     assert_eq!(db.sorted(&plan(&["add", "sum:i64", "equal"], filtered, &["x"])), ["262144"]);
 }
 
-/// A list of constants is as long as the plan has it, and no longer.
+/// A list of constants does not grow beyond the plan.
 #[test]
 fn a_filter_of_many_constants_is_no_intricate_one() {
     let db = Db::with(T);
@@ -105,14 +105,14 @@ fn grouping_sets_are_at_most_1000_of_at_most_32_expressions() {
     assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
 }
 
-/// A plan packs numbers: decoding takes any count of them for one field.
+/// Numbers are packed: decoding counts any number of them as one field.
 #[test]
 fn repeated_references_count_one_by_one() {
     let db = Db::with(T);
     let references = vec![0_u32; 100_001];
     let again = plan(&[], grouped(aggregate(read_t(), vec![field(0)], &[&references[..]], vec![])), &["a"]);
     assert!(matches!(db.error(&again), PlanError::TooMany { what: "references to grouping expressions", .. }));
-    // The limit is told before the first that is out of range.
+    // The limit is reported before the first index that is out of range.
     let emitted = ProjectRel { common: emit(&vec![7; 1_000_000]), input: boxed(read_t()), ..ProjectRel::default() };
     let emitted = plan(&[], rel(RelType::Project(Box::new(emitted))), &[]);
     assert!(matches!(db.error(&emitted), PlanError::TooMany { what: "columns in one relation", .. }));

@@ -103,7 +103,7 @@ fn in_and_not_in_of_a_subquery_have_the_values_of_sql() {
         db.sorted(&plan(&["not"], filter(read_t(), condition), &["a", "b"]))
     };
     assert_eq!(of("u", false), ["1|10"]);
-    // There is a NULL among them.
+    // One of the values is NULL.
     assert!(of("u", true).is_empty());
 }
 

@@ -1,7 +1,7 @@
-//! Plans of other producers, damaged: whatever comes of them, it is rows or a sentence.
+//! Damaged plans of other producers: the result is always rows or an error message.
 //!
-//! `PLAN_MUTATIONS=100000` tries so many, from `PLAN_SEED`; without it the test takes two seconds. The same in `substrait_plans/fuzz` is
-//! led by coverage.
+//! `PLAN_MUTATIONS=100000` tries that many, starting at `PLAN_SEED`; without it the test takes two seconds. `substrait_plans/fuzz` does
+//! the same guided by coverage.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::tpch_store::script;
 
 const TIME: Duration = Duration::from_secs(2);
 
-/// Every plan among the fixtures.
+/// All plans of the fixtures.
 fn plans() -> Vec<Vec<u8>> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found = Vec::new();
@@ -55,7 +55,7 @@ fn mutated_plans_never_panic() {
     assert!(tried > 20, "only {tried}");
 }
 
-/// Planned and not run: a damaged plan may join everything with everything.
+/// Plans but does not run it: a damaged plan may join everything with everything.
 fn panic_of(db: &Db, bytes: &[u8]) -> Option<String> {
     let planned = catch_unwind(AssertUnwindSafe(|| wait(run(&db.session, bytes, &Binding::default())).map(drop)));
     match planned {
@@ -89,7 +89,7 @@ fn mutated(plans: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A relation of one plan in the place of one of another: its references are to other columns, its functions others.
+/// Replaces a relation of one plan by one of another, whose references mean other columns and functions.
 fn with_a_part_of(bytes: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let (Ok(mut plan), Ok(other)) = (decode(bytes, &Limits::default()), Plan::decode(other)) else { return bytes.to_vec() };
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! What is not done is refused, with its place.
+//! Unsupported features are refused with their position.
 
 use engine::ErrorKind;
 use substrait_plans::proto::extensions::AdvancedExtension;

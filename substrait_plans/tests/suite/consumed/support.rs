@@ -1,4 +1,4 @@
-//! A store, and plans as bytes that run over it.
+//! A store, and serialized plans that run on it.
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -8,13 +8,13 @@ use substrait_plans::{PlanError, encode, run};
 
 pub use crate::runtime::wait;
 
-/// A store that goes when it is dropped, with one session.
+/// A store with one session, which is deleted when it is dropped.
 pub struct Db {
     pub session: Session,
     _engine: Engine,
 }
 
-/// Names of columns, then rows; each a line of values with `|` between them.
+/// The names of the columns, and the rows; each row is a line of values separated by `|`.
 #[derive(Debug, PartialEq)]
 pub struct Rows {
     pub names: String,
@@ -22,7 +22,7 @@ pub struct Rows {
 }
 
 impl Db {
-    /// Statements with semicolons between them.
+    /// Runs statements that are separated by semicolons.
     pub fn with(script: &str) -> Db {
         let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
         let options = EngineOptions { threads: Some(2), maintenance, ..EngineOptions::default() };
@@ -54,7 +54,7 @@ impl Db {
         self.bytes(&encode(plan))
     }
 
-    /// The rows of a plan, in order of their text.
+    /// The rows of a plan, sorted by their text.
     pub fn sorted(&self, plan: &Plan) -> Vec<String> {
         let mut rows = self.plan(plan).unwrap_or_else(|error| panic!("{error}")).rows;
         rows.sort_unstable();

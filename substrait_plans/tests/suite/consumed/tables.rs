@@ -1,4 +1,4 @@
-//! Tables and columns by name.
+//! Finding tables and columns by name.
 
 use engine::ErrorKind;
 use substrait_plans::PlanError;
@@ -66,7 +66,7 @@ fn a_narrower_number_in_the_table_is_widened() {
     assert_eq!(db.sorted(&plan(&["add"], project(read_t(), 2, vec![call(0, vec![field(0), field(1)])]), &["s"])), ["3"]);
 }
 
-/// The producer may have left out what only NULL would need.
+/// The producer may have left out operations that matter only for NULL.
 #[test]
 fn a_column_that_the_plan_takes_for_not_null_may_not_hold_one() {
     let db = Db::with(T);

@@ -1,4 +1,4 @@
-//! Versions of Substrait, and how plans of different ages name extensions.
+//! Versions of Substrait, and how older and newer plans name extensions.
 
 use prost::Message;
 use substrait_plans::proto::{Plan, Version};
@@ -43,7 +43,7 @@ fn a_plan_without_a_version_is_an_old_one() {
     assert!(db.plan(&Plan { version: None, ..of_version(0, 1) }).is_ok());
 }
 
-/// As ibis and DuckDB write them.
+/// The form of ibis and DuckDB.
 #[test]
 fn uris_of_older_plans_are_read_and_written() {
     let condition = call(0, vec![field(0), field(1)]);
@@ -52,7 +52,7 @@ fn uris_of_older_plans_are_read_and_written() {
     assert_eq!(decode(&both, &Limits::default()).unwrap(), plan);
     let uri = "https://github.com/substrait-io/substrait/blob/main/extensions/functions_comparison.yaml";
     assert!(both.windows(uri.len()).any(|window| window == uri.as_bytes()));
-    // What a program that knows only URIs passes on.
+    // The plan after a program that knows only URIs has passed it on.
     let older = OlderPlan::decode(both.as_slice()).unwrap();
     let older = [older.encode_to_vec(), Plan { extension_urns: Vec::new(), extensions: Vec::new(), ..plan }.encode_to_vec()].concat();
     let sentence = Db::with(T).bytes(&older).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Plans written by hand, as short as can be.
+//! Minimal handwritten plans.
 
 use substrait_plans::proto::aggregate_rel::{Grouping, Measure};
 use substrait_plans::proto::expression::field_reference::{ReferenceType, RootReference, RootType};
@@ -14,10 +14,10 @@ use substrait_plans::proto::rel_common::{Emit, EmitKind};
 use substrait_plans::proto::r#type::{self as types, Kind, Nullability};
 use substrait_plans::proto::*;
 
-/// A URN that every function is declared in; 0 is the first function of a plan, 1 the next.
+/// The URN in which every function is declared; 0 is the first function of a plan, 1 the next.
 pub const STANDARD: &str = "extension:io.substrait:functions_any";
 
-/// Functions by name in the order of their anchors, all of one extension. No extension if it is empty.
+/// `functions` has names in the order of their anchors, all of one extension; none if it is empty.
 pub fn plan_of(functions: &[&str], urn: &str, input: Rel, names: &[&str]) -> Plan {
     let declared = functions.iter().zip(0..).map(|(name, function_anchor)| SimpleExtensionDeclaration {
         mapping_type: Some(MappingType::ExtensionFunction(ExtensionFunction {
@@ -83,12 +83,12 @@ pub fn read(table: &[&str], columns: &[(&str, Type)]) -> ReadRel {
     ReadRel { base_schema: Some(schema), read_type: Some(ReadType::NamedTable(table)), ..ReadRel::default() }
 }
 
-/// Columns `a` and `b` of the table `t`, both numbers of 64 bits.
+/// The columns `a` and `b` of the table `t`, both i64.
 pub fn read_t() -> Rel {
     rel(RelType::Read(Box::new(read(&["t"], &[("a", i64_type()), ("b", i64_type())]))))
 }
 
-/// Columns `a` and `b` of another table of such columns.
+/// The columns `a` and `b` of another such table.
 pub fn read_table(table: &str) -> Rel {
     rel(RelType::Read(Box::new(read(&[table], &[("a", i64_type()), ("b", i64_type())]))))
 }
@@ -97,7 +97,7 @@ pub fn filter(input: Rel, condition: Expression) -> Rel {
     rel(RelType::Filter(Box::new(FilterRel { input: boxed(input), condition: Some(Box::new(condition)), ..FilterRel::default() })))
 }
 
-/// The expressions alone.
+/// Emits only the expressions.
 pub fn project(input: Rel, width: i32, expressions: Vec<Expression>) -> Rel {
     let columns: Vec<i32> = (width..width + expressions.len() as i32).collect();
     rel(RelType::Project(Box::new(ProjectRel { common: emit(&columns), input: boxed(input), expressions, ..ProjectRel::default() })))
@@ -170,7 +170,7 @@ pub fn call(function_reference: u32, arguments: Vec<Expression>) -> Expression {
     call_with(function_reference, arguments.into_iter().map(argument).collect(), &[])
 }
 
-/// With options, each with what would be taken for it.
+/// A call with options, each with its accepted values.
 pub fn call_with(function_reference: u32, arguments: Vec<FunctionArgument>, options: &[(&str, &[&str])]) -> Expression {
     let options = options.iter().map(|(name, preference)| FunctionOption {
         name: name.to_string(),

@@ -1,4 +1,4 @@
-//! The rows of a plan beside those of the query that it was made of.
+//! Compares the rows of a plan with those of its query.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Answer {
     Same(usize),
     Different(String),
     Refused(String),
-    /// The query itself is not one of ours.
+    /// The query does not run in our SQL.
     NoSql(String),
 }
 
@@ -75,7 +75,7 @@ pub fn compared(db: &Db, plan: &[u8], sql: &str) -> Answer {
     }
 }
 
-/// In any order: what is sorted has ties. Each row has one of its own on the other side.
+/// Compares in any order, because sorted rows have ties. Each row must match exactly one on the other side.
 fn difference(wanted: &[Vec<String>], found: &[Vec<String>]) -> Option<String> {
     if wanted.len() != found.len() {
         return Some(format!("{} rows for {}", found.len(), wanted.len()));
@@ -96,7 +96,7 @@ fn same_row(wanted: &[String], found: &[String]) -> bool {
     wanted.len() == found.len() && wanted.iter().zip(found).all(|(wanted, found)| same(wanted, found))
 }
 
-/// Producers choose other types for numbers than SQL here does: decimals with fewer digits, floating-point numbers.
+/// Producers use other numeric types than our SQL: decimals with fewer digits, floats.
 fn same(wanted: &str, found: &str) -> bool {
     let day = |text: &str| text.trim_end_matches("T00:00:00").to_string();
     match (wanted.parse::<f64>(), found.parse::<f64>()) {

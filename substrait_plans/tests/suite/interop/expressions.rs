@@ -1,4 +1,4 @@
-//! Expressions without a plan around them, as pyarrow writes them: each becomes a filter or a projection of its table.
+//! Expressions without a plan, as pyarrow writes them: each becomes a filter or a projection of its table.
 
 use std::path::Path;
 

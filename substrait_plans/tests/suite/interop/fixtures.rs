@@ -1,4 +1,4 @@
-//! The fixtures with the queries that they were made of.
+//! The fixtures with their queries.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub struct Fixture {
     pub query: String,
     pub plan: Vec<u8>,
     pub sql: String,
-    /// The producer wrote something else than it was asked for.
+    /// The producer wrote a plan for something other than its query.
     pub wrong: bool,
 }
 
@@ -24,7 +24,7 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// In the order of `producers.json`. What a producer itself refused is left out.
+/// In the order of `producers.json`. Queries that a producer refused are left out.
 pub fn fixtures() -> Vec<Fixture> {
     let producers = json(&folder().join("producers.json"));
     producers.as_array().unwrap().iter().flat_map(of_producer).collect()
@@ -44,7 +44,7 @@ fn of_producer(producer: &Value) -> Vec<Fixture> {
     fixtures.collect()
 }
 
-/// `q07` is one of the queries of `bench`, other names are those of more queries.
+/// `q07` is a query of `bench`; other names are additional queries.
 fn sql_of(name: &str) -> String {
     match name.strip_prefix('q').and_then(|number| number.parse().ok()) {
         Some(number) => query(number),

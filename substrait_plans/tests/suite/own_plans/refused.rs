@@ -1,4 +1,4 @@
-//! What plans cannot say is refused, with the reason; it stays where it is.
+//! What plans cannot express is refused with the reason, and stays local.
 
 use super::support::Db;
 
@@ -21,7 +21,7 @@ fn what_a_plan_would_change_is_refused() {
         ("SELECT uuid() FROM t", "uuid", "each time"),
         ("SELECT arrow_metadata(i) FROM t", "arrow_metadata", "list"),
         ("SELECT unnest(l) FROM t", "UNNEST", "lists apart"),
-        // DataFusion makes it of lists.
+        // DataFusion implements it with lists.
         ("SELECT g, i FROM t INTERSECT ALL SELECT g, i FROM u", "UNNEST", "lists apart"),
         ("SELECT * FROM generate_series(1, 3)", "generate_series()", "by their names"),
         (
@@ -34,7 +34,7 @@ fn what_a_plan_would_change_is_refused() {
         ("SELECT k FROM t WHERE (k, i) NOT IN (SELECT k, i FROM u)", "", ""),
     ];
     for (sql, what, why) in cases {
-        // Not every query of these is one to the engine.
+        // The engine does not treat all of these as queries.
         let Err(error) = db.plan(sql) else { panic!("{sql}\nhas a plan") };
         let substrait_plans::PlanError::Refused(refusal) = &error else {
             assert!(db.query(sql).is_err(), "{sql}\n{error}");
@@ -52,7 +52,7 @@ fn texts_are_not_read_as_times_of_another_zone() {
     db.query("SET timezone = '+05:00'").unwrap();
     let refusal = db.refused("SELECT to_timestamp(g) FROM t");
     assert!(refusal.why.contains("time zone"), "{refusal}");
-    // The type of a cast says its zone.
+    // The type of the cast contains its zone.
     db.same("SELECT CAST('2024-01-01T00:00:00' AS TIMESTAMP WITH TIME ZONE)");
 }
 

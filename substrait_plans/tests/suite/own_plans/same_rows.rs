@@ -1,4 +1,4 @@
-//! Queries of every kind: as a plan they give the rows and columns that they give without one.
+//! Queries of every kind: run as a plan they return the same rows and columns as without one.
 
 use std::sync::LazyLock;
 
@@ -90,7 +90,7 @@ fn joins_of_all_kinds_are_the_same_as_plans() {
 #[test]
 fn not_in_with_nulls_is_the_same_as_a_plan() {
     all_same(&[
-        // A NULL among the values: nothing is not in it.
+        // With a NULL among the values, NOT IN is never true.
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u)",
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u WHERE i IS NOT NULL)",
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM empty)",
@@ -113,7 +113,7 @@ fn subqueries_are_the_same_as_plans() {
         "SELECT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
         "SELECT g, sum(i) FROM t GROUP BY g HAVING sum(i) > (SELECT min(i) FROM u)",
         "SELECT k FROM t WHERE i = (SELECT i FROM empty)",
-        // Two rows where one may be: an error either way.
+        // Two rows where one is allowed: an error in both cases.
         "SELECT k FROM t WHERE i = (SELECT i FROM u WHERE g IN ('a', 'd'))",
     ]);
 }
@@ -122,7 +122,7 @@ fn subqueries_are_the_same_as_plans() {
 fn a_hundred_terms_are_the_same_as_a_plan() {
     for operator in ["OR", "AND"] {
         let is = if operator == "OR" { "=" } else { "<>" };
-        // Not one list: two columns take turns.
+        // Not one list: two columns alternate.
         let terms: Vec<String> = (5..600).map(|n| format!("{} {is} {n}", if n % 2 == 0 { "k" } else { "i" })).collect();
         DB.same(&format!("SELECT k FROM t WHERE {}", terms[..100].join(&format!(" {operator} "))));
         DB.same(&format!("SELECT k FROM t WHERE {}", terms.join(&format!(" {operator} "))));
@@ -278,7 +278,7 @@ fn windows_are_the_same_as_plans() {
 #[test]
 fn expressions_are_the_same_as_plans() {
     for expression in include_str!("expressions.sql").lines().filter(|line| !line.starts_with("--")) {
-        // What makes some rows fail is asked of others: errors are compared by themselves.
+        // Only rows for which the expression does not fail: errors are compared separately.
         DB.same(&format!("SELECT k, {expression} AS x FROM t WHERE k <= 6"));
     }
     all_same(&["SELECT id, p, p['name'] AS name, p['age'] + 1 AS next FROM people", "SELECT id FROM people WHERE p['age'] > 40"]);

@@ -1,4 +1,4 @@
-//! How plans are written: names, types and forms that other engines read.
+//! The form of our plans: names, types and forms that other engines can read.
 
 use substrait_plans::proto::expression::RexType;
 use substrait_plans::proto::extensions::simple_extension_declaration::MappingType;
@@ -32,7 +32,7 @@ fn root(plan: &Plan) -> (&Rel, &[String]) {
     (root.input.as_ref().unwrap(), &root.names)
 }
 
-/// The relation and, below it, the first inputs.
+/// The relation followed by the first inputs below it.
 fn spine(mut rel: &Rel) -> Vec<&Rel> {
     let mut spine = vec![rel];
     loop {
@@ -100,7 +100,7 @@ fn a_chain_of_or_is_one_function() {
         _ => None,
     });
     let Some(RexType::ScalarFunction(or)) = &condition.unwrap().rex_type else { panic!("no function") };
-    // The optimizer may have made lists of some.
+    // The optimizer may have combined some into lists.
     assert!(or.arguments.len() == 100 || or.arguments.len() == 2, "{}", or.arguments.len());
 }
 

@@ -1,4 +1,4 @@
-//! The queries of the SQL tests: each gives as a plan what it gives without one, or is refused.
+//! The queries of the SQL tests: each returns the same rows as a plan as without one, or is refused.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use substrait_plans::PlanError;
 
 use super::support::Db;
 
-/// So many of them are not refused, at least: whoever refuses more should know it.
+/// At least this many are not refused, so that new refusals are noticed.
 const SHIPPED_MIN: usize = 1_300;
 
 enum Record {
@@ -16,7 +16,7 @@ enum Record {
     Query(String),
 }
 
-/// The statements and queries of a file; those that fail on purpose are left out.
+/// The statements and queries of a file, without those that are expected to fail.
 fn records(text: &str) -> Vec<Record> {
     let mut records = Vec::new();
     for block in text.split("\n\n") {
@@ -47,7 +47,7 @@ fn every_query_of_the_sql_tests_gives_the_same_as_a_plan_or_is_refused() {
         let db = Db::new();
         for record in records(&std::fs::read_to_string(&file).unwrap()) {
             let sql = match record {
-                // One that fails is found by the SQL tests.
+                // The SQL tests report a failing statement.
                 Record::Statement(sql) => {
                     let _ = db.query(&sql);
                     continue;
@@ -56,7 +56,7 @@ fn every_query_of_the_sql_tests_gives_the_same_as_a_plan_or_is_refused() {
             };
             match db.plan(&sql) {
                 Err(PlanError::Refused(refusal)) => *refused.entry(refusal.to_string()).or_default() += 1,
-                // EXPLAIN, SHOW and their like are no queries.
+                // EXPLAIN, SHOW and the like are not queries.
                 Err(_) => {}
                 Ok(_) => match catch_unwind(AssertUnwindSafe(|| db.check(&sql))) {
                     Ok(_) => shipped += 1,

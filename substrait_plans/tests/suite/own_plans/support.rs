@@ -1,4 +1,4 @@
-//! A query run as SQL, and the same query run as the plan that is made of it.
+//! Runs a query as SQL and as its plan.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
@@ -9,13 +9,13 @@ use substrait_plans::{Limits, PlanError, Refusal, decode, from_sql, run};
 
 pub use crate::runtime::wait;
 
-/// A store that goes when it is dropped, with one session.
+/// A store with one session, which is deleted when it is dropped.
 pub struct Db {
     pub session: Session,
     _engine: Engine,
 }
 
-/// The columns and rows of a result; a row is its values with `|` between them.
+/// The columns and rows of a result; a row is its values separated by `|`.
 #[derive(Debug, PartialEq)]
 pub struct Rows {
     pub schema: SchemaRef,
@@ -30,7 +30,7 @@ impl Db {
         Db { session: engine.session().unwrap(), _engine: engine }
     }
 
-    /// Statements with semicolons between them.
+    /// Runs statements that are separated by semicolons.
     pub fn with(script: &str) -> Db {
         let db = Db::new();
         for statement in Session::split_statements(script) {
@@ -54,7 +54,7 @@ impl Db {
         })
     }
 
-    /// Panics if a plan is made of the query and gives anything else than the query itself.
+    /// Panics if the query has a plan that returns something other than the query itself.
     pub fn check(&self, sql: &str) -> Result<(), Refusal> {
         let (here, there) = match (self.query(sql), self.as_plan(sql)) {
             (_, Err(PlanError::Refused(refusal))) => return Err(refusal),
@@ -71,7 +71,7 @@ impl Db {
         Ok(())
     }
 
-    /// As `check`, of a query of which there is a plan.
+    /// The same as `check`, for a query that must have a plan.
     pub fn same(&self, sql: &str) {
         if let Err(refusal) = self.check(sql) {
             panic!("{sql}\n{refusal}");
@@ -106,8 +106,8 @@ pub fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The same columns; texts are views. What is said of NULL may differ, as `IS UNKNOWN` may be NULL to DataFusion and the standard knows
-/// better; a batch in which something is NULL that cannot be cannot be made.
+/// The columns must be equal, except that texts are views. Nullability may differ: `IS UNKNOWN` is nullable for DataFusion and not in the
+/// standard. A batch with a NULL in a column that is not nullable cannot be made.
 fn check_schema(sql: &str, here: &SchemaRef, there: &SchemaRef) {
     let columns = |schema: &SchemaRef| -> Vec<(String, DataType)> {
         schema.fields().iter().map(|field| (field.name().clone(), one_layout(field.data_type()))).collect()

@@ -1,4 +1,4 @@
-//! Tensors and vectors in plans, and the engine's functions of them.
+//! Tensors and vectors in plans, and the engine's functions for them.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! TPC-H's 22 queries: their plans give what the queries give, and are those that are kept in `fixtures/quiver`.
+//! TPC-H's 22 queries: their plans return the same rows, and equal those in `fixtures/quiver`.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -20,11 +20,11 @@ fn the_plans_of_tpch_give_what_its_queries_give() {
             empty.push(number);
         }
     }
-    // What gives nothing says little about a plan.
+    // A query without rows tests little.
     assert!(empty.len() <= 3, "{empty:?} give no rows");
 }
 
-/// They are kept so that every change of what other engines are sent is seen. `QUIVER_WRITE_PLANS=1` writes them anew.
+/// They are stored so that every change of the plans for other engines is noticed. `QUIVER_WRITE_PLANS=1` rewrites them.
 #[test]
 fn the_plans_of_tpch_are_those_that_are_kept() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/quiver");

@@ -1,4 +1,4 @@
-//! Tables that are others by the time they are read, and columns that are called alike.
+//! Tables that change before they are read, and columns with the same name.
 
 use super::{Both, LEVELS, rows};
 
@@ -37,7 +37,7 @@ fn a_column_that_may_be_null_by_now_has_its_nulls_found() {
     }
 }
 
-/// What is read here gives an error once after the change, and then what the other side gives.
+/// A query fails once after the change, and then returns what the remote engine does.
 fn is_an_error_once(table: &str, create: &str, change: &str, sql: &str) {
     for level in LEVELS {
         let both = both_with(table, create);
@@ -77,7 +77,7 @@ fn columns_may_be_called_as_others_are_when_they_are_told_apart() {
     for table in ["a", "b", "c"] {
         both.run(&format!("CREATE EXTERNAL TABLE {table} STORED AS QUIVER LOCATION 'quiver://other/{table}'"));
     }
-    // The sum stays here, and all columns come.
+    // The sum is computed locally, and all columns are transferred.
     let sql = "SELECT a.x + b.x + c.\"x #1\" + CAST(floor(random()) AS INT) FROM a JOIN b ON a.x = b.x JOIN c ON c.\"x #1\" = b.x";
     assert_eq!(both.run(sql), ["21"]);
 }

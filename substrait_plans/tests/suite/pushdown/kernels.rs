@@ -1,11 +1,11 @@
-//! The engine's functions of vectors and blocks run where the rows lie.
+//! The engine's functions for vectors and blocks run where the rows are stored.
 
 use engine::column_type_name;
 
 use super::{Both, LEVELS, rows};
 use crate::runtime::wait;
 
-/// 20,000 vectors and nine blocks on the other side.
+/// 20,000 vectors and nine blocks on the remote engine.
 fn both() -> Both {
     let both = Both::new(&[
         "CREATE TABLE points AS SELECT v AS id, CAST([v % 100, v % 7] AS DOUBLE[2]) AS p, CAST(v % 1000 AS DOUBLE) AS x

@@ -1,5 +1,5 @@
-//! Tables of many columns: on both sides they are planned with those that are used. The oracle is the same statement at the other side,
-//! and a table of the same rows with few columns.
+//! Wide tables: both sides plan them with only the used columns. The oracle is the same statement on the remote engine, and a table with
+//! the same rows and few columns.
 
 use engine::Binding;
 use substrait_plans::proto::rel::RelType;
@@ -55,7 +55,7 @@ fn what_is_wrong_is_said_by_who_knows_all_columns() {
     let both = both();
     let error = rows(&both.session, "SELECT prise FROM wide").unwrap_err();
     assert_eq!((error.to_string().as_str(), error.hint()), ("column \"prise\" does not exist", Some("did you mean \"price\"?")));
-    // A plan in other letters, and one that names a column that is gone.
+    // A plan that spells columns in another case, and one with a dropped column.
     let plan = |sql: &str| {
         both.other.plans.lock().unwrap().clear();
         both.run(sql);
@@ -76,7 +76,7 @@ fn what_is_wrong_is_said_by_who_knows_all_columns() {
     assert!(error.contains("it has no column \"prices\", but there is \"price\""), "{error}");
 }
 
-/// The columns of the plan's one table.
+/// The columns of the plan's only table.
 fn columns_read(plan: &mut substrait_plans::proto::Plan) -> &mut Vec<String> {
     let Some(plan_rel::RelType::Root(root)) = &mut plan.relations[0].rel_type else { panic!("no root") };
     let mut rel: &mut Rel = root.input.as_mut().unwrap();
@@ -91,7 +91,7 @@ fn columns_read(plan: &mut substrait_plans::proto::Plan) -> &mut Vec<String> {
     }
 }
 
-/// Others may know columns by their places.
+/// Other engines may refer to columns by position.
 #[test]
 fn a_plan_for_elsewhere_has_all_columns_of_a_table() {
     let both = both();

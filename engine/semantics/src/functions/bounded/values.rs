@@ -31,7 +31,7 @@ fn is_computed(values: &Values) -> bool {
     values.values.len() <= ROWS_MAX && values.values.iter().flatten().any(makes_much)
 }
 
-/// Volatile expressions are not constant, however small they are.
+/// Volatile calls do not count: they are never constant, which says nothing about the size of their results.
 fn makes_much(expr: &Expr) -> bool {
     let is_such = |part: &Expr| match part {
         Expr::ScalarFunction(call) => is_bounded(&call.func) && call.func.signature().volatility != Volatility::Volatile,

@@ -57,7 +57,7 @@ impl ScalarUDFImpl for OwnCast {
         Ok(self.field.data_type().clone())
     }
 
-    /// As of the cast.
+    /// The same field as that of the cast.
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let nullable = self.safe || args.arg_fields.iter().any(|field| field.is_nullable());
         let mut metadata = self.field.metadata().clone();

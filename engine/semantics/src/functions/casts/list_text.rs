@@ -73,7 +73,7 @@ fn is_start(before: &str) -> bool {
     before.trim().is_empty()
 }
 
-/// One element; the outer `None` means that the element is missing.
+/// One element; the outer `None` means that it is missing or malformed.
 fn element(text: &str) -> Option<Option<String>> {
     let text = text.trim();
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! Casts into lists, structs and maps, down to what is in them.
+//! Casts to lists, structs and maps, including the values inside of them.
 //!
 //! Arrow's own casts convert all elements of the child array, also those outside of every list: a slice has those of all other rows, and a
 //! NULL list may have some too. A cast from lists to lists of a fixed size even uses them, which gives wrong values without an error.

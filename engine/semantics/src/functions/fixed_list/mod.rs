@@ -13,7 +13,7 @@ pub use convert::FixedLists;
 use list_bounds::list_levels;
 pub use nested_cast::NestedListCast;
 
-/// Whether lists of one type are to have another number of elements, or tensors other dimensions, than Arrow's cast gives them.
+/// Whether this module does the cast: it is to a list of a fixed size, and from a list of another size or depth.
 pub fn is_resized(from: &DataType, to: &DataType) -> bool {
     let DataType::FixedSizeList(_, width) = to else { return false };
     let is_alike = matches!(from, DataType::FixedSizeList(_, size) if size == width);

@@ -1,4 +1,4 @@
-//! Expressions that compare intervals: their lengths take their places.
+//! Expressions that compare intervals: each interval is replaced by its length.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{has_intervals, is_interval};
 use crate::functions::extreme::own_extreme;
 use common::error::EngineError;
 
-/// Whether something of the expression was changed.
+/// Whether the expression was changed.
 pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
     let is = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| has_intervals(&data_type));
     let is_plain = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| is_interval(&data_type));
@@ -37,7 +37,7 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
             let plan = subquery.subquery.as_ref().clone();
             let Some((qualifier, field)) = plan.schema().iter().next() else { return Ok(false) };
             let column = Expr::from((qualifier, field));
-            // Under the column's own name DataFusion would take the one for the other.
+            // Under the column's own name DataFusion would confuse the two columns.
             let made = LogicalPlanBuilder::from(plan).project(vec![length(column).alias("__interval_length")])?.build()?;
             subquery.subquery = Arc::new(made);
             Ok(by_length([expr.as_mut()]))
@@ -83,8 +83,8 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
     }
 }
 
-/// The argument of an aggregate of distinct values. One that gives them compares them by months, days and the rest; of `array_agg` in
-/// groups [`super::grouped`] makes another.
+/// The argument of an aggregate of distinct values. If the aggregate returns these values, it still compares them by months, days and the
+/// rest; grouped `array_agg` is rewritten in [`super::grouped`].
 fn distinct_by_length(function: &str, argument: &mut Expr) -> Result<bool> {
     match function {
         "count" | "approx_distinct" => Ok(by_length([argument])),

@@ -1,4 +1,4 @@
-//! Groups, distinct rows, joins and sorted rows of intervals: those that are as long belong together, and the group shows one of them.
+//! Groups, distinct rows, joins and sorted rows of intervals: intervals of equal length belong together, and a group shows one of them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::functions::bounded::with_bounded;
 use crate::functions::extreme::own_min;
 use common::error::EngineError;
 
-/// One node.
+/// Rewrites one node.
 pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let has_some = |schema: &DFSchema| schema.fields().iter().any(|field| has_intervals(field.data_type()));
     match plan {
@@ -67,8 +67,8 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
     }
 }
 
-/// By lengths, with the shortest of each group beside them, which stands for its intervals above. Lists of distinct intervals are made of
-/// lists of all.
+/// Groups by lengths. The least interval of each group is kept next to its length and represents the group above. Lists of distinct
+/// intervals are made of lists of all intervals.
 fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let keys: Vec<Expr> = grouping_set_to_exprlist(&aggregate.group_expr)?.into_iter().cloned().collect();
     let fields = aggregate.schema.fields();
@@ -113,7 +113,7 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
         let Some(nth) = places.iter().position(|place| *place == index) else {
             return Ok(column.alias_qualified(qualifier.cloned(), field.name()));
         };
-        // Of a set without the key it is NULL.
+        // It is NULL for a grouping set without the key.
         let shown = when(column.is_not_null(), columns[width + nth].clone()).end()?;
         Ok(shown.alias_qualified(qualifier.cloned(), field.name()))
     });
@@ -121,7 +121,7 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(shown, Arc::new(made))?)))
 }
 
-/// The call without DISTINCT, if it is an `array_agg` with it.
+/// The call without DISTINCT, if it is an `array_agg(DISTINCT …)`.
 fn list_of_all(call: &Expr) -> Option<Expr> {
     match call {
         Expr::Alias(named) => list_of_all(&named.expr),

@@ -1,4 +1,4 @@
-//! How long an interval is, as a number.
+//! The length of an interval as a number.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,7 +33,7 @@ struct Length {
     signature: Signature,
 }
 
-/// Of lists, structs and maps: with the lengths in the places of the intervals inside.
+/// The lengths of lists, structs and maps: the same value with lengths in place of the intervals inside.
 pub fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
     if is_interval(values.data_type()) {
         let lengths: PrimitiveArray<Decimal128Type> = values.as_primitive::<IntervalMonthDayNanoType>().unary(length_of);
@@ -48,7 +48,7 @@ pub fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(make_array(data.into_builder().data_type(type_of_lengths(values.data_type())).child_data(inner).build()?))
 }
 
-/// A map with the lengths of its keys alone.
+/// The map with its keys, and only these, replaced by their lengths.
 pub fn with_lengths_of_keys(array: &ArrayRef) -> Result<ArrayRef> {
     let Some(map) = array.as_map_opt() else { return lengths(array) };
     let keys = lengths(map.keys())?;

@@ -1,5 +1,5 @@
-//! Functions of lists of intervals, or of values with intervals inside, which compare them by length: they are called of other values, that
-//! compare so.
+//! Functions of lists of intervals, or of values with intervals inside. They compare by length, so the function is called with other
+//! values that compare the same way.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,18 +21,18 @@ use crate::functions::nested_order::{comparator, exact_comparator};
 use crate::functions::nested_types::with_field;
 use common::names::ANY_EQUALS;
 
-/// What a function is called of.
+/// Which values replace the intervals in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum IntervalFunction {
-    /// Lengths: it says where an interval is.
+    /// Lengths, for functions that search for an interval.
     Lengths,
-    /// The lengths of a map's keys: it gives a value.
+    /// The lengths of a map's keys, for a function that returns a value of the map.
     Keys,
-    /// Numbers in the order of the elements: it gives some of them by their order.
+    /// Numbers in the order of the elements, for functions that return elements by their order.
     Numbers,
-    /// The number of the first of those that are equal, in each row.
+    /// For each row, the number of the first one of equal elements.
     First,
-    /// That of the second argument, if it is equal.
+    /// The number of the second argument, for elements equal to it.
     Second,
 }
 
@@ -49,7 +49,7 @@ fn interval_function(function: &str) -> Option<IntervalFunction> {
     })
 }
 
-/// The call of the function that compares by length, where its lists have intervals.
+/// The call of the function that compares by length, if its lists have intervals.
 pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let inner = inner_of(&call.func).unwrap_or(&call.func);
@@ -63,7 +63,7 @@ pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         })
     };
     call.args.iter().any(is_such).then(|| {
-        // What is counted is what the call makes, and not what it makes of numbers.
+        // Counts the size of the final result, and not that of the numbers.
         let function = counted(ScalarUDF::from(OfIntervals { inner: Arc::clone(inner), instead }));
         function.call(call.args.clone())
     })
@@ -131,10 +131,10 @@ impl ScalarUDFImpl for OfIntervals {
     }
 }
 
-/// The elements of an argument, among those of all.
+/// The elements of one argument within the elements of all arguments.
 struct Elements {
     start: usize,
-    /// Of lists; None: elements beside lists.
+    /// The offsets of lists; `None` if the argument is an element itself.
     offsets: Option<OffsetBuffer<i32>>,
     values: ArrayRef,
 }
@@ -157,7 +157,7 @@ impl Elements {
     }
 }
 
-/// The arguments with numbers in the places of elements, and the elements by their numbers, which are in their order.
+/// The arguments with numbers in place of elements, and the elements in the order of their numbers.
 fn with_numbers(arrays: &[ArrayRef], instead: IntervalFunction) -> Result<(Vec<ArrayRef>, ArrayRef)> {
     let arrays = arrays.iter().map(compact).collect::<Result<Vec<_>>>()?;
     let mut count = 0;
@@ -199,7 +199,7 @@ fn with_numbers(arrays: &[ArrayRef], instead: IntervalFunction) -> Result<(Vec<A
     Ok((arrays, elements))
 }
 
-/// Lists with no other elements than their own: those of a slice have all that it was cut from.
+/// Lists without elements of other rows: a slice shares those of the array that it was cut from.
 fn compact(array: &ArrayRef) -> Result<ArrayRef> {
     let (Some(lists), DataType::List(item)) = (array.as_list_opt::<i32>(), array.data_type()) else { return Ok(Arc::clone(array)) };
     let (first, last) = (lists.offsets()[0], lists.offsets()[lists.len()]);
@@ -208,11 +208,11 @@ fn compact(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(Arc::clone(item), OffsetBuffer::new(offsets), values, lists.nulls().cloned())?))
 }
 
-/// The results of a function of numbers, with the elements.
+/// The results of a function of numbers, with each number replaced by its element.
 fn elements_of(made: &ArrayRef, elements: &ArrayRef) -> Result<ArrayRef> {
     match made.as_list_opt::<i32>() {
         Some(lists) => with_elements(lists, take(elements, lists.values(), None)?),
-        // Of a NULL in the place of a list.
+        // The result for a NULL in place of a list.
         None if made.data_type().is_null() => Ok(Arc::clone(made)),
         None => Ok(take(elements, made, None)?),
     }
@@ -225,12 +225,12 @@ fn with_elements(lists: &ListArray, elements: ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Of elements, in their order.
+/// The numbers of elements.
 struct Numbers {
-    /// By their numbers. NULL has none.
+    /// Indexed by number. NULL has no number.
     elements: ArrayRef,
     numbers: Vec<Option<usize>>,
-    /// By number: the least one of those that are equal.
+    /// Indexed by number: the least number of an equal element.
     equals: Vec<usize>,
 }
 

@@ -1,7 +1,7 @@
-//! INTERVALs as in PostgreSQL: they are read as it reads them, and compared by their length, of which a month has 30 days and a day
-//! 24 hours. Arrow compares months, then days, then the rest.
+//! INTERVALs as in PostgreSQL: the same texts are accepted, and intervals are compared by length, with 30 days a month and 24 hours a day.
+//! Arrow compares months, then days, then the rest.
 //!
-//! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] put it there
+//! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] insert it
 //! - [`lists`] — functions of lists that have intervals inside
 //! - [`parts`] — `extract` and `date_part`
 
@@ -23,7 +23,7 @@ pub fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))
 }
 
-/// Whether values have intervals, themselves or inside of lists, structs and maps.
+/// Whether values are intervals, or have some inside of lists, structs and maps.
 pub fn has_intervals(data_type: &DataType) -> bool {
     match data_type {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => {

@@ -1,4 +1,4 @@
-//! `extract` and `date_part` of intervals, where DataFusion's know years of 360 days and cut off fractions of seconds.
+//! `extract` and `date_part` of intervals. DataFusion's use years of 360 days and truncate fractions of seconds.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,7 +19,7 @@ use common::interval_text::{HOUR, MINUTE, SECOND};
 static FUNCTION: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(IntervalPart { signature: Signature::any(2, Volatility::Immutable) })));
 
-/// The call of `date_part` with the function that knows intervals, where its argument is one.
+/// The call with the function for intervals, if the argument of `date_part` is one.
 pub fn part_of_interval(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let [_, interval] = call.args.as_slice() else { return None };
@@ -45,7 +45,7 @@ impl ScalarUDFImpl for IntervalPart {
         internal_err!("{} has a field", self.name())
     }
 
-    /// What is around the call was planned with it.
+    /// The expressions around the call were planned with this field.
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         date_part().return_field_from_args(args)
     }
@@ -81,7 +81,7 @@ fn parts(name: &str, intervals: &ArrayRef, wanted: &DataType) -> Result<ArrayRef
     Ok(cast(&made, wanted)?)
 }
 
-/// As PostgreSQL counts: a year has 365.25 days, a month beside years 30.
+/// As in PostgreSQL: a year has 365.25 days, and a month that is not part of a year has 30.
 fn epoch(interval: IntervalMonthDayNano) -> f64 {
     const QUARTER_DAY_SECONDS: f64 = 21_600.0;
     let (years, months) = (f64::from(interval.months / 12), f64::from(interval.months % 12));

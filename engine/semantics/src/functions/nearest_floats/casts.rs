@@ -1,4 +1,4 @@
-//! One cast: what it becomes.
+//! The rewrite of one cast.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, internal_err};
@@ -7,14 +7,14 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use super::convert::{scalar_nearest, with_floats};
 use super::function::nearest_floats;
 
-/// What the operand of a cast becomes before the rest of the cast is done; None where no decimal becomes a float.
+/// The type that the operand is converted to before the rest of the cast; `None` if no decimal becomes a float.
 pub fn wanted_floats(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     let (source, to) = match expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type()),
         Expr::TryCast(cast) => (&cast.expr, cast.field.data_type()),
         _ => return None,
     };
-    // The type of a long expression is dear.
+    // Computing the type of a long expression is slow.
     if !may_want_floats(expr) {
         return None;
     }
@@ -38,7 +38,7 @@ fn may_hold_floats(data_type: &DataType) -> bool {
     }
 }
 
-/// The cast with its operand as the type that [`wanted_floats`] said, or that alone where nothing is left to cast.
+/// The cast with its operand converted to the type of [`wanted_floats`], or just that operand if nothing is left to cast.
 pub fn nearest_float_cast(mut expr: Expr, wanted: DataType) -> Result<Expr> {
     let (source, to) = match &mut expr {
         Expr::Cast(cast) => (&mut cast.expr, &cast.field),
@@ -47,7 +47,7 @@ pub fn nearest_float_cast(mut expr: Expr, wanted: DataType) -> Result<Expr> {
     };
     let is_all = wanted == *to.data_type() && to.metadata().is_empty();
     let made = match std::mem::take(source.as_mut()) {
-        // Some functions look for a constant in their arguments, and zone statistics are compared with one.
+        // Some functions require constant arguments, and zone statistics are compared with constants.
         Expr::Literal(value, None) => Expr::Literal(scalar_nearest(&value, &wanted)?, None),
         operand => nearest_floats(operand, wanted),
     };

@@ -1,4 +1,4 @@
-//! A decimal as the float nearest to it, alone and inside lists, structs, maps and dictionaries.
+//! Converts decimals to the nearest float, also inside lists, structs, maps and dictionaries.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ const POWERS: [f64; 23] =
 /// Every whole number up to here is a double.
 const WHOLE_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
 
-/// The bits of a double that a REAL has no room for, and what they are half way between two REALs.
+/// The bits of a double that do not fit in a REAL, and their value half way between two REALs.
 const DROPPED: u64 = (1 << 29) - 1;
 const HALF: u64 = 1 << 28;
 
@@ -29,27 +29,28 @@ pub fn nearest_f64(unscaled: impl ArrowNativeType + Display, scale: i8) -> f64 {
     in_one_rounding(unscaled, scale).unwrap_or_else(|| read(unscaled, scale))
 }
 
-/// Rounded once, and not first to a double.
+/// Rounded once, and not to a double first.
 pub fn nearest_f32(unscaled: impl ArrowNativeType + Display, scale: i8) -> f32 {
-    // What is less than half way as a double is less, and likewise greater; half way, the decimal may lie on either side.
+    // A double below the half-way point means that the decimal is below it too, and likewise above. At that point the decimal may lie on
+    // either side.
     let double = in_one_rounding(unscaled, scale).filter(|double| double.to_bits() & DROPPED != HALF);
     double.map_or_else(|| read(unscaled, scale), |double| double as f32)
 }
 
-/// One operation on two numbers that are exact.
+/// One operation on two exact numbers rounds only once.
 fn in_one_rounding(unscaled: impl ArrowNativeType, scale: i8) -> Option<f64> {
     let whole = unscaled.to_i64().filter(|whole| whole.unsigned_abs() <= WHOLE_MAX)? as f64;
     let power = POWERS.get(usize::from(scale.unsigned_abs()))?;
     Some(if scale < 0 { whole * power } else { whole / power })
 }
 
-/// Digits that are read are rounded rightly.
+/// Parsing the digits rounds correctly.
 fn read<F: FromStr + Default>(unscaled: impl Display, scale: i8) -> F {
     format!("{unscaled}e{}", -i32::from(scale)).parse().unwrap_or_default()
 }
 
-/// Arrow's cast, but that decimals become the floats nearest to them: Arrow 59.3 makes a float of all digits and divides it
-/// by a power of ten, which rounds up to three times.
+/// Arrow's cast, except that decimals become the nearest floats. Arrow 59.3 makes a float of all digits and divides it by a power of ten,
+/// which rounds up to three times.
 pub fn cast_nearest(array: &ArrayRef, to: &DataType, options: &CastOptions<'_>) -> Result<ArrayRef, ArrowError> {
     match with_floats(array.data_type(), to) {
         Some(wanted) => cast_with_options(&converted(array, &wanted)?, to, options),
@@ -64,7 +65,7 @@ pub fn scalar_nearest(value: &ScalarValue, to: &DataType) -> Result<ScalarValue>
     }
 }
 
-/// The type `from` with floats in the places of those decimals that are such in `to`; None if there are none.
+/// The type `from` with floats in place of those decimals that are floats in `to`; `None` if there are none.
 pub fn with_floats(from: &DataType, to: &DataType) -> Option<DataType> {
     use DataType::{Dictionary, FixedSizeList, Float32, Float64, RunEndEncoded};
     match (from, to) {
@@ -75,7 +76,7 @@ pub fn with_floats(from: &DataType, to: &DataType) -> Option<DataType> {
         }
         (_, Dictionary(_, values)) => with_floats(from, values),
         (_, RunEndEncoded(_, values)) => with_floats(from, values.data_type()),
-        // One value becomes a list of it, and a list of one that value.
+        // A value becomes a list of one, and a list of one becomes its value.
         _ if to.is_list() && !from.is_list() => with_floats(from, fields_of(to).first()?.data_type()),
         (FixedSizeList(item, 1), _) if !to.is_list() => Some(with_field(from, 0, with_floats(item.data_type(), to)?)),
         _ if from.is_decimal() => matches!(to, Float32 | Float64).then(|| to.clone()),
@@ -87,7 +88,7 @@ pub fn with_floats(from: &DataType, to: &DataType) -> Option<DataType> {
 fn with_floats_inside(from: &DataType, to: &DataType) -> Option<DataType> {
     let (fields, wanted) = (fields_of(from), fields_of(to));
     let is_struct = matches!(from, DataType::Struct(_));
-    // As casts bring them together: structs by name.
+    // Fields match as in casts: those of structs by name.
     let place = |name: &str| fields.iter().position(|field| field.name() == name).filter(|_| is_struct);
     let by_position = fields.len() == wanted.len() && wanted.iter().all(|field| place(field.name()).is_none());
     let mut made = None;
@@ -100,7 +101,7 @@ fn with_floats_inside(from: &DataType, to: &DataType) -> Option<DataType> {
     made
 }
 
-/// The array as a type that [`with_floats`] made of its own.
+/// The array converted to a type that [`with_floats`] made of its own type.
 pub fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
     Ok(match array.data_type() {
         from if from == wanted => Arc::clone(array),
@@ -118,7 +119,7 @@ pub fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowE
     })
 }
 
-/// What the arrays inside of one of this type are of.
+/// The types of the child arrays.
 fn inner_types(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
         DataType::Dictionary(_, values) => vec![values],

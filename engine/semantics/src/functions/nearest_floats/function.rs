@@ -1,4 +1,4 @@
-//! The function that stands in the place of a cast.
+//! The function that replaces a cast.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn nearest_floats(source: Expr, wanted: DataType) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(function_to(wanted), vec![source]))
 }
 
-/// The same where no rule on logical plans sees the cast.
+/// The same for casts that no rule on logical plans sees.
 pub fn nearest_floats_in_plan(source: Arc<dyn PhysicalExpr>, wanted: DataType, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
     let call = ScalarFunctionExpr::try_new(function_to(wanted), vec![source], schema, Arc::new(ConfigOptions::default()))?;
     Ok(Arc::new(call))
@@ -35,12 +35,12 @@ pub fn is_nearest_floats(function: &ScalarUDF) -> bool {
     nearest_of(function).is_some()
 }
 
-/// What a call of the function yields.
+/// The result field of a call of the function.
 pub fn nearest_of(function: &ScalarUDF) -> Option<&FieldRef> {
     function.inner().downcast_ref::<NearestFloats>().map(|function| &function.field)
 }
 
-/// What a physical cast of whatever kind is of.
+/// The operand of a physical cast of any kind.
 pub fn cast_operand(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return Some(cast.expr());
@@ -74,7 +74,7 @@ impl ScalarUDFImpl for NearestFloats {
         Ok(format!("CAST({args} AS {})", column_type_name(&self.field)))
     }
 
-    /// Not that of the operand, as a cast's is: keys of joins are made columns beside it.
+    /// Not the name of the operand, as a cast has: join keys become columns next to the operand.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let args = args.iter().map(|arg| arg.schema_name().to_string()).collect::<Vec<_>>().join(", ");
         Ok(format!("CAST({args} AS {})", column_type_name(&self.field)))
@@ -88,7 +88,7 @@ impl ScalarUDFImpl for NearestFloats {
         Ok(self.field.data_type().clone())
     }
 
-    /// As of the cast.
+    /// The same field as that of the cast.
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
         let mut metadata = args.arg_fields.first().map(|field| field.metadata().clone()).unwrap_or_default();
@@ -97,7 +97,7 @@ impl ScalarUDFImpl for NearestFloats {
         Ok(Arc::new(Field::new(self.name(), self.field.data_type().clone(), nullable).with_metadata(metadata)))
     }
 
-    /// A greater decimal is no lesser float.
+    /// The conversion is monotonic.
     fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
         let is_number = self.field.data_type().is_floating();
         Ok(input.first().filter(|_| is_number).map_or(SortProperties::Unordered, |input| input.sort_properties))

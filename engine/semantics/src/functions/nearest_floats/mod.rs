@@ -1,9 +1,10 @@
-//! CAST of decimals to DOUBLE and REAL, as constants and as a function in its place.
+//! CAST of decimals to DOUBLE and REAL: constants are converted, and a function replaces the other casts.
 //!
-//! `1.5` is a decimal, so that a DOUBLE that is written with all its digits comes through here; it must be the same DOUBLE.
+//! `1.5` is a decimal, so a DOUBLE that is written with all its digits is converted here. It must become the same DOUBLE.
 //!
-//! - [`convert`] — arrays and values; [`function`] the same as a function
-//! - [`casts`] — the expressions that are changed, and [`rule`] where in plans they are; those that readers of files make are in `optimizer/nearest_floats_of_files.rs`
+//! - [`convert`] — arrays and values; [`function`] does the same as a function
+//! - [`casts`] — the rewrite of one cast, and [`rule`] finds the casts in plans; `optimizer/nearest_floats_of_files.rs` handles the casts
+//!   of file readers
 
 pub mod casts;
 pub mod convert;

@@ -9,7 +9,7 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use super::casts::{may_want_floats, nearest_float_cast, wanted_floats};
 use crate::functions::keep_names::map_under_names;
 
-/// For conditions that were about an outer query when [`with_nearest_floats`] first saw them.
+/// For conditions that had columns of an outer query when [`with_nearest_floats`] first saw them.
 #[derive(Debug)]
 pub struct NearestFloatsOfSubqueries;
 
@@ -27,8 +27,8 @@ impl OptimizerRule for NearestFloatsOfSubqueries {
     }
 }
 
-/// One node. A filter that names columns of an outer query keeps its casts of columns for now, as does what is selected above it:
-/// DataFusion makes joins only of conditions on columns and casts of columns, and takes those of one look for one.
+/// Rewrites one node. A filter with columns of an outer query keeps its casts of columns for now, and so does a projection above it:
+/// DataFusion makes joins only of conditions on columns and casts of columns, and treats a cast with the same look as the same.
 pub fn with_nearest_floats(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut may_have = false;
     plan.apply_expressions(|expr| {

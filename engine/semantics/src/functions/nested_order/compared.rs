@@ -24,7 +24,7 @@ static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 5]> = LazyLock::new(|| {
 });
 static ANY: LazyLock<Signature> = LazyLock::new(|| Signature::variadic_any(Volatility::Immutable));
 
-/// What takes the place of an operator, if it asks for an order.
+/// The replacement for an ordering operator; `None` for others.
 pub fn function(operator: Operator) -> Option<&'static Arc<ScalarUDF>> {
     let [less, less_or_equal, greater, greater_or_equal, _] = &*FUNCTIONS;
     match operator {
@@ -41,7 +41,7 @@ pub fn between(value: Expr, low: Expr, high: Expr) -> Expr {
     between.call(vec![value, low, high])
 }
 
-/// Plans alone have these functions, no statement can name them.
+/// Only plans have these functions; no statement can name them.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum NestedComparison {
     Less,

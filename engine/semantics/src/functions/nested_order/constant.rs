@@ -1,4 +1,4 @@
-//! A nested constant as a call without arguments. Of what a function makes, an operator knows neither an order nor a least value.
+//! A nested constant as a call without arguments: operators assume no order and no minimum for the result of a function.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ pub fn of(value: ScalarValue) -> Expr {
     ScalarUDF::from(Constant { value, signature: Signature::nullary(Volatility::Immutable) }).call(Vec::new())
 }
 
-/// The constant that a call of the function is.
+/// The constant that a call of the function returns.
 pub fn value(function: &ScalarUDF) -> Option<&ScalarValue> {
     function.inner().downcast_ref::<Constant>().map(|constant| &constant.value)
 }
 
-/// Plans of operators alone have it, no statement can name it.
+/// Only physical plans have it; no statement can name it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Constant {
     value: ScalarValue,

@@ -11,7 +11,7 @@ use super::exact_comparator;
 
 #[derive(Debug)]
 pub struct Best {
-    /// One row.
+    /// An array of one row.
     found: Option<ArrayRef>,
     nothing: ScalarValue,
     is_max: bool,
@@ -45,7 +45,7 @@ impl Accumulator for Best {
             None => true,
         };
         if takes_over {
-            // A copy, which does not hold on to the batch.
+            // A copy, so that the batch can be freed.
             self.found = Some(compact(&take(values, &UInt32Array::from(vec![row as u32]), None)?));
         }
         Ok(())

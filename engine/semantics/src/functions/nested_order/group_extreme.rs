@@ -1,8 +1,8 @@
-//! `min` and `max` of nested values and intervals, of many groups at once.
+//! `min` and `max` of nested values and intervals for many groups at once.
 //!
-//! DataFusion's adapter has an accumulator for each group: 100,000 lists of two texts took 6 GB. Here the best values lie beside each
-//! other. A batch adds a chunk of its rows that are the best of their groups by then; rows that later ones have taken the place of
-//! stay until all take twice the memory that they took without such.
+//! DataFusion's adapter has one accumulator per group: 100,000 lists of two texts took 6 GB. Here the best values are stored together in
+//! chunks. Each batch adds a chunk of the rows that are now the best of their groups. Rows that were replaced later stay until the total
+//! takes twice the memory that it took right after the last cleanup.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use pmem_store::compact;
 
 use super::Comparable;
 
-/// Beside twice what was left the last time.
+/// Allowed in addition to twice the memory after the last cleanup.
 const SPARE_BYTES: usize = 4 << 20;
-/// Each may take a comparator in each batch.
+/// Each chunk may need a comparator for each batch.
 const CHUNKS_MAX: usize = 256;
 
 #[derive(Debug)]
 pub struct GroupsBest {
     wanted: Ordering,
     chunks: Vec<Comparable>,
-    /// Of all chunks, and what it was when none was replaced.
+    /// The bytes of all chunks now, and after the last cleanup.
     bytes: usize,
     kept_bytes: usize,
-    /// By group: which chunk, and which row of it. None for a group of NULLs.
+    /// By group: the chunk and the row in it. `None` if the group has only NULLs.
     best: Vec<Option<(u32, u32)>>,
-    /// A NULL, for those.
+    /// A NULL, for those groups.
     nothing: ArrayRef,
 }
 
@@ -65,7 +65,7 @@ impl GroupsAccumulator for GroupsBest {
     fn update_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], filter: Option<&BooleanArray>, groups: usize) -> Result<()> {
         let values = Comparable::new(Arc::clone(&values[0]))?;
         self.best.resize(groups, None);
-        // The batch itself is the last chunk meanwhile.
+        // Meanwhile the batch itself acts as the last chunk.
         let batch = self.chunks.len();
         let mut orders: Vec<Option<DynComparator>> = (0..=batch).map(|_| None).collect();
         let nulls = values.values.logical_nulls();

@@ -1,4 +1,4 @@
-//! Lists, structs and maps in the order of ORDER BY, in which NULL inside comes last.
+//! Lists, structs and maps in the order of ORDER BY, where NULL inside comes last.
 
 pub mod compared;
 pub mod constant;
@@ -17,13 +17,13 @@ use super::intervals::has_intervals;
 
 const OPTIONS: SortOptions = SortOptions { descending: false, nulls_first: false };
 
-/// Of two columns, in which NULL is greater than all, and intervals are as they are long.
+/// Compares two columns: NULL is the greatest value, and intervals compare by length.
 pub fn comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
     let (left, right) = (interval_lengths(left)?, interval_lengths(right)?);
     Ok(make_comparator(&left, &right, OPTIONS)?)
 }
 
-/// The same, in which intervals that are as long are as their parts are. So it is always the same one of them that comes first.
+/// The same, but intervals of equal length compare by their parts. So the choice among them does not depend on the order of rows.
 pub fn exact_comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
     Comparable::new(Arc::clone(left))?.exact_comparator(&Comparable::new(Arc::clone(right))?)
 }
@@ -32,7 +32,7 @@ pub fn exact_comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparat
 #[derive(Debug)]
 pub struct Comparable {
     pub values: ArrayRef,
-    /// With the lengths of the intervals inside.
+    /// The values with the lengths of the intervals inside.
     lengths: ArrayRef,
 }
 

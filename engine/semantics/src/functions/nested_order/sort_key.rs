@@ -1,5 +1,5 @@
-//! A nested value as bytes, which have its order. What compares single values, as aggregates with an ORDER BY do, knows no order of lists
-//! of structs and takes NULL inside of a struct for equal to everything.
+//! Encodes a nested value as bytes of the same order. Code that compares single values, such as aggregates with an ORDER BY, has no order
+//! for lists of structs, and treats a NULL inside of a struct as equal to everything.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,12 +18,12 @@ static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(SortKey { signature }))
 });
 
-/// NULL of NULL.
+/// NULL stays NULL.
 pub fn of(value: Expr) -> Expr {
     FUNCTION.call(vec![value])
 }
 
-/// Plans alone have it, no statement can name it.
+/// Only plans have it; no statement can name it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SortKey {
     signature: Signature,

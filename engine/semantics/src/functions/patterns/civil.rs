@@ -1,15 +1,15 @@
-//! The Gregorian calendar, also before it began, as PostgreSQL has it.
+//! The proleptic Gregorian calendar, as in PostgreSQL.
 
 const DAY_SECONDS: i64 = 86_400;
 /// Years, and days, after which the calendar repeats itself.
 const ERA_YEARS: i64 = 400;
 const ERA_DAYS: i64 = 146_097;
-/// From the first of March in the year 0 to 1970.
+/// Days from the first of March in the year 0 to 1970.
 const EPOCH_DAYS: i64 = 719_468;
-/// The Julian day of 1970.
+/// The Julian day number of 1970-01-01.
 const EPOCH_JULIAN: i64 = 2_440_588;
 
-/// A time on a clock, and how far it is ahead of Greenwich.
+/// A local time with its offset from UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
     /// 0 is 1 BC.
@@ -24,7 +24,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// Of seconds since 1970 on the clock.
+    /// From local seconds since 1970.
     pub fn new(seconds: i64, nanosecond: i64, offset_seconds: i64) -> Civil {
         let days = seconds.div_euclid(DAY_SECONDS);
         let (year, month, day) = date_of(days);
@@ -35,17 +35,17 @@ impl Civil {
         self.days - days_of(self.year, 1, 1) + 1
     }
 
-    /// From Sunday, which is 0.
+    /// Sunday is 0.
     pub fn weekday(&self) -> i64 {
         (self.days + 4).rem_euclid(7)
     }
 
-    /// From Monday, which is 1.
+    /// Monday is 1.
     pub fn iso_weekday(&self) -> i64 {
         (self.days + 3).rem_euclid(7) + 1
     }
 
-    /// The year that most days of the week are in, and the number of the week in it.
+    /// The ISO year, which has most days of the week, and the number of the week in it.
     pub fn iso_week(&self) -> (i64, i64) {
         let thursday = self.days - self.iso_weekday() + 4;
         let (year, _, _) = date_of(thursday);
@@ -57,12 +57,12 @@ impl Civil {
     }
 }
 
-/// Since 1970, of a day by its Julian number.
+/// Days since 1970 for a Julian day number.
 pub fn days_of_julian(julian: i64) -> i64 {
     julian - EPOCH_JULIAN
 }
 
-/// Since 1970. Months and days that a calendar does not have go over into the next ones.
+/// Days since 1970. Months and days beyond the calendar carry over into the next ones.
 pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     // The year begins in March, so that the leap day is its last.
     let year = if month <= 2 { year - 1 } else { year };

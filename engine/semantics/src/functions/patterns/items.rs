@@ -1,15 +1,15 @@
-//! What a pattern says.
+//! Parses patterns into items.
 
 use datafusion::common::Result;
 
 use common::error::EngineError;
 
-/// What one pattern says.
+/// One item of a pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// As it stands there.
+    /// Literal text.
     Text(String),
-    /// Any that is neither letter nor digit.
+    /// A character that is neither a letter nor a digit.
     Separator(char),
     Field {
         field: Field,
@@ -18,7 +18,7 @@ pub enum Item {
     },
 }
 
-/// Whether zeros and blanks fill a field up to its width: they do without FM.
+/// Whether zeros and blanks pad a field to its width; FM switches that off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
     Full,
@@ -34,7 +34,7 @@ pub enum Letters {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// The last so many digits of it.
+    /// The last so many digits of the year.
     Year(u8),
     YearWithComma,
     IsoYear(u8),
@@ -49,9 +49,9 @@ pub enum Field {
     IsoDayOfYear,
     DayName(Letters),
     DayShort(Letters),
-    /// From Sunday, which is 1.
+    /// Sunday is 1.
     DayOfWeek,
-    /// From Monday, which is 1.
+    /// Monday is 1.
     IsoDayOfWeek,
     WeekOfMonth,
     WeekOfYear,
@@ -71,7 +71,7 @@ pub enum Field {
     ZoneOffset,
 }
 
-/// Longer ones before those that they begin with. In lower case, as most are read in any.
+/// Longer names stand before their prefixes. In lower case, because most are accepted in any case.
 const FIELDS: &[(&str, Field)] = &[
     ("hh24", Field::Hour24),
     ("hh12", Field::Hour12),
@@ -116,7 +116,7 @@ const FIELDS: &[(&str, Field)] = &[
 
 type Named = fn(Letters) -> Field;
 
-/// Written in capitals as they are in the pattern.
+/// Written with the capitals of the pattern.
 const NAMES: &[(&str, Named)] = &[
     ("month", Field::MonthName),
     ("mon", Field::MonthShort),
@@ -137,7 +137,7 @@ const NAMES: &[(&str, Named)] = &[
 ///
 /// # Errors
 ///
-/// Letters that mean nothing and are not in double quotes, with the place.
+/// Letters without a meaning outside of double quotes; the message has their position.
 pub fn items(pattern: &str) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     let mut rest = pattern;
@@ -149,7 +149,7 @@ pub fn items(pattern: &str) -> Result<Vec<Item>> {
             continue;
         }
         if !first.is_alphanumeric() {
-            // A backslash takes its meaning from a quote.
+            // A backslash escapes a quote.
             let is_quote = rest.starts_with("\\\"");
             items.push(if is_quote { Item::Text("\"".to_string()) } else { Item::Separator(first) });
             rest = &rest[if is_quote { 2 } else { first.len_utf8() }..];
@@ -188,7 +188,7 @@ fn field_at(text: &str) -> Option<(Field, usize)> {
     name.or_else(|| FIELDS.iter().find(|(name, _)| starts(text, name)).map(|(name, field)| (*field, name.len())))
 }
 
-/// What stands before the closing quote, and what behind it.
+/// The text before the closing quote, and the rest behind it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut made = String::new();
     let mut chars = text.char_indices();
@@ -211,7 +211,7 @@ fn refused(pattern: &str, what: &str) -> datafusion::common::DataFusionError {
 
 pub const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
-/// From Sunday.
+/// Sunday first.
 pub const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 pub const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 

@@ -1,6 +1,7 @@
-//! PostgreSQL's patterns of `to_char`, `to_date` and `to_timestamp`: `YYYY-MM-DD HH24:MI:SS.MS`. A pattern with % is DataFusion's, of chrono.
+//! PostgreSQL's patterns for `to_char`, `to_date` and `to_timestamp`: `YYYY-MM-DD HH24:MI:SS.MS`. A pattern with % is passed to
+//! DataFusion, which uses chrono.
 //!
-//! - [`items`] — what a pattern says, field by field
+//! - [`items`] — parses a pattern into fields
 //! - [`civil`] — days and seconds as year, month, hour
 //! - [`read`] and [`write`] — texts to times and back
 

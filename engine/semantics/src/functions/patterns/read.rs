@@ -1,13 +1,13 @@
-//! A text as a time.
+//! Parses a text as a time.
 
 use super::civil::{days_of_julian, month_days};
 use super::items::{DAYS, Field, Fill, Item, MONTHS, ROMAN, starts};
 use super::{Civil, days_of};
 
-/// More than any type has.
+/// Beyond the range of every type.
 const YEARS_MAX: i64 = 300_000_000;
 
-/// What was found so far.
+/// The fields that have been parsed so far.
 #[derive(Default)]
 struct ParsedFields {
     year: Option<i64>,
@@ -31,7 +31,7 @@ struct ParsedFields {
     zone: Option<(i64, i64)>,
 }
 
-/// The time that the text says by the pattern, and whether it says how far its zone is from Greenwich. The error says what is wrong with it.
+/// Parses the text by the pattern, and says whether the text has an offset from UTC. The error says what is wrong.
 pub fn read(items: &[Item], text: &str) -> Result<(Civil, bool), String> {
     let mut found = ParsedFields::default();
     let mut rest = text.trim_start();
@@ -44,7 +44,7 @@ pub fn read(items: &[Item], text: &str) -> Result<(Civil, bool), String> {
                 });
                 rest = chars.as_str();
             }
-            // One separator stands for another, and for none.
+            // A separator matches any other one, or none.
             Item::Separator(_) => {
                 let trimmed = rest.trim_start();
                 let is_sign = trimmed.starts_with(['+', '-']) && is_zone(items.get(place + 1));
@@ -72,7 +72,7 @@ fn is_zone(item: Option<&Item>) -> bool {
 }
 
 impl ParsedFields {
-    /// What follows the field. A number that is free may have more digits than its pattern.
+    /// Parses a field and returns the rest. If `is_free`, a number may have more digits than its pattern.
     fn take<'t>(&mut self, field: Field, text: &'t str, is_free: bool) -> Result<&'t str, String> {
         let digits = |width: usize| number(text, if is_free { usize::MAX } else { width });
         let rest = match field {
@@ -93,7 +93,7 @@ impl ParsedFields {
                 rest
             }
             Field::Century => keep(&mut self.century, within(digits(2)?, "century", 1, 9_999)?),
-            // It says nothing that the month does not, as in PostgreSQL.
+            // The quarter is read and ignored, as in PostgreSQL, because the month decides.
             Field::Quarter => within(digits(1)?, "quarter", 1, 4)?.1,
             Field::Month => keep(&mut self.month, within(digits(2)?, "month", 1, 12)?),
             Field::MonthName(_) => keep(&mut self.month, name(text, &MONTHS, None).ok_or_else(|| no_name(text, "month"))?),
@@ -182,7 +182,7 @@ impl ParsedFields {
         }
         if let Some(year) = self.iso_year {
             let year = in_range(year)?;
-            // The fourth of January is in the first week.
+            // The fourth of January is always in the first week.
             let fourth = Civil::new(days_of(year, 1, 4) * 86_400, 0, 0);
             let monday = fourth.days - fourth.iso_weekday() + 1;
             return Ok(monday + (self.iso_week.unwrap_or(1) - 1) * 7 + self.iso_weekday.unwrap_or(1) - 1);
@@ -222,7 +222,7 @@ fn set<'t>(place: &mut i64, (value, rest): (i64, &'t str)) -> &'t str {
     rest
 }
 
-/// A number of at most so many digits, how many it has, and what follows.
+/// A number of at most `width` digits, how many digits it has, and the rest.
 fn number(text: &str, width: usize) -> Result<(i64, usize, &str), String> {
     let length = text.bytes().take(width.min(18)).take_while(u8::is_ascii_digit).count();
     match text[..length].parse() {
@@ -239,13 +239,13 @@ fn within<'t>((value, _, rest): (i64, usize, &'t str), what: &str, low: i64, hig
     }
 }
 
-/// The number of the name, from 1, and what follows it.
+/// The number of the name, from 1, and the rest.
 fn name<'t>(text: &'t str, names: &[&str], width: Option<usize>) -> Option<(i64, &'t str)> {
     let place = names.iter().position(|name| starts(text, &name[..width.unwrap_or(name.len())]))?;
     Some((place as i64 + 1, &text[width.unwrap_or(names[place].len())..]))
 }
 
-/// Whether it is the second, and what follows; with or without dots.
+/// Whether it is the second word, and the rest; the words may have dots.
 fn mark<'t>(text: &'t str, first: &str, second: &str) -> Option<(bool, &'t str)> {
     let dotted = |mark: &str| format!("{}.{}.", &mark[..1], &mark[1..]);
     let marks = [(false, dotted(first)), (true, dotted(second)), (false, first.to_string()), (true, second.to_string())];
@@ -256,7 +256,7 @@ fn no_name(text: &str, what: &str) -> String {
     if text.is_empty() { "it is too short".to_string() } else { format!("'{text}' does not begin with the name of a {what}") }
 }
 
-/// A year of two digits is near 2020, as in PostgreSQL.
+/// A year of two digits is one near 2020, as in PostgreSQL.
 fn near_2020(year: i64, digits: usize) -> i64 {
     match (digits, year) {
         (..=2, 0..70) => year + 2_000,

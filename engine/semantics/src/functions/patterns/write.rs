@@ -1,11 +1,11 @@
-//! A time as a text.
+//! Writes a time by a pattern.
 
 use std::fmt::Write;
 
 use super::Civil;
 use super::items::{DAYS, Field, Fill, Item, Letters, MONTHS, ROMAN};
 
-/// As wide as the longest name of a month or a day.
+/// The longest name of a month or a day.
 const NAME_WIDTH: usize = 9;
 const ROMAN_WIDTH: usize = 4;
 

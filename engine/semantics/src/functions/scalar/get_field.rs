@@ -1,6 +1,6 @@
-//! `get_field`, the field of a struct or the value of a key in a map, which is NULL where the struct or map is. DataFusion's takes what lies
-//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide. It compares keys that are intervals by months, days and the rest,
-//! takes no key that differs from row to row, and looks for one that is nested in the first entry alone.
+//! `get_field`: the field of a struct, or the value of a key in a map. It is NULL if the struct or map is NULL. DataFusion's returns what
+//! lies beneath such a NULL, where `CASE` and `nullif` leave hidden values. It also compares interval keys by months, days and the rest,
+//! does not support a key that differs from row to row, and searches a nested key only in the first entry.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,7 +24,7 @@ pub fn get_field() -> &'static Arc<ScalarUDF> {
     &GET_FIELD
 }
 
-/// Puts it in the place of DataFusion's, which planners write without looking for a name. True if there was one.
+/// Replaces DataFusion's `get_field`, which planners use without a lookup by name. True if it replaced one.
 pub fn take_own_field(expr: &mut Expr) -> bool {
     let Expr::ScalarFunction(call) = expr else { return false };
     let is_theirs = call.func.inner().is::<GetFieldFunc>();
@@ -34,7 +34,7 @@ pub fn take_own_field(expr: &mut Expr) -> bool {
     is_theirs
 }
 
-/// Gives a call, and those in the place of its struct, another function of this name.
+/// Sets the function in a call, and in the nested calls of its struct argument.
 fn set_function(expr: &mut Expr, function: &Arc<ScalarUDF>) {
     let Expr::ScalarFunction(call) = expr else { return };
     if call.func.name() == function.name() {
@@ -63,7 +63,7 @@ impl ScalarUDFImpl for GetField {
         self.inner.placement(args)
     }
 
-    /// DataFusion's makes one call of several, and knows its own alone.
+    /// DataFusion merges nested calls into one, and recognizes only its own function.
     fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         args.iter_mut().take(1).for_each(|base| set_function(base, &self.inner));
         Ok(match self.inner.simplify(args, info)? {
@@ -113,7 +113,7 @@ impl ScalarUDFImpl for GetField {
     }
 }
 
-/// The value of each row's own key.
+/// The values for a key per row.
 fn of_each_key(map: &MapArray, keys: &ArrayRef) -> Result<ArrayRef> {
     let keys = as_keys(keys, map.key_type())?;
     let order = comparator(map.keys(), &keys)?;
@@ -126,7 +126,8 @@ fn of_each_key(map: &MapArray, keys: &ArrayRef) -> Result<ArrayRef> {
     Ok(take(map.values(), &found.collect::<UInt64Array>(), None)?)
 }
 
-/// Texts are keys of texts, integers of numbers; what has no room there is NULL, and no key. 1.5 is not made the key 1.
+/// Casts keys to the key type: texts to texts, integers to numbers. A key that does not fit becomes NULL and matches nothing. 1.5 does not
+/// become the key 1.
 fn as_keys(keys: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let given = keys.data_type();
     let is_alike = given.is_null() || (given.is_string() && wanted.is_string()) || (given.is_integer() && wanted.is_numeric());

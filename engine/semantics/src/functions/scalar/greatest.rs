@@ -1,4 +1,4 @@
-//! `greatest` and `least`, of lists, structs and maps by their one order, and of intervals by their length. DataFusion's have NULL inside
+//! `greatest` and `least`: lists, structs and maps compare in the order of ORDER BY, and intervals by length. DataFusion's put NULL inside
 //! first, and compare the months of intervals before their days.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `length` of texts and lists, and `char_length` of texts alone. DataFusion's counts the letters of whatever it is given, of a list those
-//! of its text.
+//! `length` of texts and lists, and `char_length` of texts alone. DataFusion's counts the letters of any value, for a list those of its
+//! text.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl ScalarUDFImpl for Length {
         }
     }
 
-    /// Of texts it is the other one, by the name of which plans for others know it.
+    /// For texts it is DataFusion's function, whose name plans for other engines use.
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let is_text = self.takes_lists && args.len() == 1 && !info.get_data_type(&args[0])?.is_list();
         Ok(match is_text {

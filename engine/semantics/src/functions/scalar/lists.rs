@@ -1,7 +1,7 @@
-//! Functions of a list and elements, with decimals among floats. DataFusion's look for a type that both have and find none.
+//! Functions of a list and elements that mix decimals and floats. DataFusion's look for a common type and find none.
 //!
-//! `array_has` of a constant list is `x IN (…)` to DataFusion, which is NULL where the list has a NULL and not `x`: `array_has` is false then.
-//! [`ANY_EQUALS`] is NULL there.
+//! DataFusion rewrites `array_has` of a constant list to `x IN (…)`. That is NULL if the list has a NULL and not `x`, but `array_has` is
+//! false then. [`ANY_EQUALS`] is NULL there.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 use crate::functions::nested_types::{fields_of, with_field};
 use common::error::EngineError;
 
-/// Where the arguments are that are elements; the rest but one list is numbers.
+/// The positions of arguments that are elements. The others are the list and numbers.
 const FUNCTIONS: [(&str, &[usize]); 13] = [
     ("array_has", &[1]),
     ("array_append", &[1]),
@@ -46,7 +46,7 @@ pub fn all() -> impl Iterator<Item = ScalarUDF> {
     functions.chain([ScalarUDF::from(any_equals)])
 }
 
-/// What stands in the place of DataFusion's function.
+/// The replacement for DataFusion's function.
 pub fn of_elements(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
     let (name, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
     Some(ScalarUDF::from(OfElements { name, inner: Arc::clone(inner), elements: elements.to_vec(), signature: signature() }))
@@ -65,13 +65,13 @@ struct OfElements {
 }
 
 impl OfElements {
-    /// What the function itself makes of arguments of these types.
+    /// The types that the function itself coerces its arguments to.
     fn coerced(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let fields: Vec<FieldRef> = types.iter().map(|data_type| Arc::new(Field::new("", data_type.clone(), true))).collect();
         Ok(fields_with_udf(&fields, self.inner.as_ref())?.iter().map(|field| field.data_type().clone()).collect())
     }
 
-    /// The types with one for the elements of the list and those beside it, if they are numbers of several.
+    /// The types with a common one for the elements of the list and the element arguments, if their numeric types differ.
     fn met(&self, types: &[DataType]) -> Option<Vec<DataType>> {
         let is_list = |place: &usize| types[*place].is_list() && !self.elements.contains(place);
         let lists: Vec<usize> = (0..types.len()).filter(is_list).collect();
@@ -134,7 +134,7 @@ impl ScalarUDFImpl for OfElements {
         match self.inner.simplify(args, info)? {
             ExprSimplifyResult::Simplified(Expr::InList(mut list)) if self.name == "array_has" => {
                 list.list.retain(|element| !matches!(element, Expr::Literal(value, _) if value.is_null()));
-                // Nothing is in a list of NULLs, and of NULL that is not known.
+                // A list of NULLs contains nothing; the result for NULL is unknown.
                 let found =
                     if list.list.is_empty() { list.expr.is_null().and(lit(ScalarValue::Boolean(None))) } else { Expr::InList(list) };
                 Ok(ExprSimplifyResult::Simplified(found))
@@ -174,7 +174,7 @@ impl ScalarUDFImpl for OfElements {
     }
 }
 
-/// Lists that are NULL have no elements: DataFusion's `array_append` takes those that lie beneath, as `nullif` leaves them there.
+/// Empties NULL lists: DataFusion's `array_append` uses the elements that `nullif` leaves beneath a NULL.
 fn empty_where_null(argument: &ColumnarValue) -> Result<ColumnarValue> {
     let (array, is_scalar) = match argument {
         ColumnarValue::Array(array) => (Arc::clone(array), false),
@@ -192,7 +192,7 @@ fn empty_where_null(argument: &ColumnarValue) -> Result<ColumnarValue> {
     Ok(ColumnarValue::Array(take(&array, &rows, None)?))
 }
 
-/// NULL where a value was not found in a list that has a NULL.
+/// NULL if a value was not found in a list that has a NULL.
 fn unknown_beside_null(found: &ArrayRef, lists: &ArrayRef) -> BooleanArray {
     let has_null = |row: usize| {
         let fixed = lists.as_fixed_size_list_opt().map(|lists| lists.value(row));

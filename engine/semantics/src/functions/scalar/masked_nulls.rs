@@ -1,5 +1,5 @@
-//! Functions of DataFusion's that take what lies beneath a list or a map that is NULL for its elements. Of a map that is NULL there is no
-//! value either, where DataFusion's give a list without one.
+//! Functions of DataFusion that use what lies beneath a NULL list or map as its elements. These also return NULL for a NULL map, where
+//! DataFusion's return an empty list.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl ScalarUDFImpl for MaskedNulls {
     }
 }
 
-/// Lists and maps that are NULL without elements.
+/// Empties the elements beneath NULL lists and maps.
 fn mask_nulls(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::List(item) => list::<i32>(array, item),

@@ -1,4 +1,4 @@
-//! Functions under the names of DataFusion's, which they call for all that these do rightly.
+//! Functions with the names of DataFusion's. They call DataFusion's function wherever that is right.
 
 mod get_field;
 mod greatest;
@@ -30,11 +30,11 @@ pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
         .chain(lists::all())
         .chain(masked_nulls::all())
         .map(counted);
-    // It makes nothing that could be counted.
+    // Its result is not larger than its argument, so nothing is counted.
     own.chain([get_field::get_field().as_ref().clone()]).collect()
 }
 
-/// In an `impl ScalarUDFImpl`: what describes the function is that of `self.inner`.
+/// In an `impl ScalarUDFImpl`: delegates the description of the function to `self.inner`.
 macro_rules! described_by_function {
     () => {
         fn name(&self) -> &str {

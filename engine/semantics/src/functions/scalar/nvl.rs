@@ -1,4 +1,4 @@
-//! `nvl` and `ifnull` are `coalesce` of two. DataFusion's make texts of all that is no number: of dates, times and lists.
+//! `nvl` and `ifnull` are `coalesce` of two arguments. DataFusion's convert everything but numbers to texts: dates, times and lists too.
 
 use std::sync::Arc;
 

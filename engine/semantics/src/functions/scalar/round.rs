@@ -1,8 +1,9 @@
-//! `round` to more digits than a float has, or to fewer than it has in front of the point: DataFusion's multiplies by a power of ten that
+//! `round` to more digits than a float has, or to fewer than it has in front of the point. DataFusion's multiplies by a power of ten that
 //! is infinite.
 //!
-//! Of decimals the type says how many digits there are where their number is a constant. DataFusion's casts that number, so that it is no
-//! constant until the plan is simplified, and the type becomes another one then. Here a constant stays one, and what is none will be none.
+//! For decimals, the result type depends on the number of digits if that is constant. DataFusion casts that number, so it is not a
+//! constant until the plan is simplified, and the type changes then. Here a constant stays one, and any other expression is never treated
+//! as one.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +26,7 @@ pub fn round() -> ScalarUDF {
     made(true)
 }
 
-/// Says of a call whose digits are no constant that they are none, whatever becomes of them. True if it did.
+/// Marks a call whose digits are not constant, so that later simplification does not change its type. True if it did.
 pub fn take_computed_digits(expr: &mut Expr) -> bool {
     let Expr::ScalarFunction(call) = expr else { return false };
     let is_computed = call.func.name() == "round" && call.args.get(1).is_some_and(|digits| !matches!(digits, Expr::Literal(..)));
@@ -116,7 +117,7 @@ impl ScalarUDFImpl for Round {
     }
 }
 
-/// A number that became none has no digit to lose if there are to be some behind the point, and else has none left.
+/// Replaces results that became infinite or NaN: digits behind the point leave the number unchanged, and digits in front of it make 0.
 fn finite<T: ArrowPrimitiveType>(
     value: &ArrayRef,
     digits: &ArrayRef,

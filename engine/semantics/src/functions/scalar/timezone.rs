@@ -1,4 +1,5 @@
-//! `timezone(zone, x)`, which is `x AT TIME ZONE zone`: of an instant what clocks of the zone show, of a time on such a clock the instant.
+//! `timezone(zone, x)`, which is `x AT TIME ZONE zone`: an instant becomes the local time in the zone, and a local time becomes the
+//! instant.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub fn timezone(config: &ConfigOptions) -> ScalarUDF {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TimeZone {
-    /// In which instants are shown.
+    /// The zone in which instants are shown.
     session: Arc<str>,
     signature: Signature,
 }
@@ -59,7 +60,7 @@ impl ScalarUDFImpl for TimeZone {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let time = match types {
             [zone, DataType::Timestamp(unit, own)] if is_text(zone) => DataType::Timestamp(*unit, own.clone()),
-            // As PostgreSQL takes a text or a day.
+            // As in PostgreSQL, for a text or a date.
             [zone, time] if is_text(zone) && (is_text(time) || *time == DataType::Date32) => self.instant(TimeUnit::Nanosecond),
             [_, time] => {
                 return Err(refused(format!("{} is not on clocks of a time zone", declared_name(time)), Some("write a TIMESTAMP")));

@@ -1,4 +1,4 @@
-//! `to_char` by PostgreSQL's patterns, and by those of chrono as before.
+//! `to_char` with PostgreSQL's patterns, and with those of chrono as in DataFusion.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl ScalarUDFImpl for ToChar {
         }
         let is_scalar = matches!((value, pattern), (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)));
         let rows = if is_scalar { 1 } else { args.number_rows };
-        // One pattern is read once.
+        // A constant pattern is parsed once.
         let pattern_rows = if matches!(pattern, ColumnarValue::Scalar(_)) { 1 } else { rows };
         let patterns = cast(&pattern.to_array(pattern_rows)?, &DataType::Utf8View)?;
         let patterns = patterns.as_string_view();
@@ -68,7 +68,7 @@ impl ScalarUDFImpl for ToChar {
     }
 }
 
-/// DataFusion takes any text but one for the other.
+/// DataFusion would read any other text as one of these two formats.
 fn refuse_patterns_of_durations(pattern: &ColumnarValue) -> Result<()> {
     let patterns = cast(&pattern.to_array(1)?, &DataType::Utf8View)?;
     let is_known = |pattern: &str| ["iso8601", "pretty"].iter().any(|known| known.eq_ignore_ascii_case(pattern));
@@ -82,7 +82,7 @@ fn refuse_patterns_of_durations(pattern: &ColumnarValue) -> Result<()> {
     }
 }
 
-/// What clocks show.
+/// The local times of the values.
 fn times(values: &ArrayRef) -> Result<Vec<Option<Civil>>> {
     match values.data_type() {
         DataType::Time32(_) | DataType::Time64(_) => {

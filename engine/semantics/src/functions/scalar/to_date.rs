@@ -1,4 +1,4 @@
-//! `to_date` by PostgreSQL's patterns, and by those of chrono as before.
+//! `to_date` with PostgreSQL's patterns, and with those of chrono as in DataFusion.
 
 use std::sync::Arc;
 
@@ -38,14 +38,14 @@ impl ScalarUDFImpl for ToDate {
     }
 }
 
-/// Texts with their patterns, of which the first that fits counts.
+/// Texts and their patterns; the first pattern that fits is used.
 pub struct Patterned {
     texts: ArrayRef,
     patterns: Vec<StringViewArray>,
     is_scalar: bool,
 }
 
-/// The arguments, if they are texts with patterns of PostgreSQL: none of them has a %. An error for numbers with patterns.
+/// The arguments, if they are texts with PostgreSQL's patterns, none of which has a %. An error for numbers with patterns.
 pub fn patterned(args: &[ColumnarValue]) -> Result<Option<Patterned>> {
     let [text, patterns @ ..] = args else { return Ok(None) };
     if !patterns.is_empty() && text.data_type().is_numeric() {
@@ -69,7 +69,7 @@ pub fn patterned(args: &[ColumnarValue]) -> Result<Option<Patterned>> {
 }
 
 impl Patterned {
-    /// The times that the texts say, and whether each has a zone.
+    /// The times of the texts, and whether each text has an offset.
     pub fn read(&self) -> Result<Vec<Option<(Civil, bool)>>> {
         let mut known: Vec<(String, Vec<Item>)> = Vec::new();
         let texts = self.texts.as_string_view();
@@ -82,7 +82,7 @@ impl Patterned {
                 let place = match known.iter().position(|(known, _)| known == pattern) {
                     Some(place) => place,
                     None => {
-                        // Mostly one; of a column of patterns the last ones.
+                        // Usually there is one pattern; of a column of patterns the last ones are cached.
                         known.truncate(KNOWN_MAX);
                         known.insert(0, (pattern.to_string(), items(pattern)?));
                         0

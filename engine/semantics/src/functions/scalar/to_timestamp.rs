@@ -1,5 +1,6 @@
-//! `to_timestamp` and its kin: with the zone that the type says, of whole seconds in Greenwich, within range, and by PostgreSQL's patterns.
-//! DataFusion's leave the zone out of columns of texts, take seconds for a time on the session's clock, and end at the last timestamp.
+//! `to_timestamp` and its variants: they use the zone of the result type, read whole seconds as UTC, check the range, and accept
+//! PostgreSQL's patterns. DataFusion's ignore the zone for columns of texts, read seconds as local time, and saturate at the last
+//! timestamp.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::to_date::{Patterned, patterned};
 use crate::functions::casts::{Moment, moments, out_of_range};
 use common::error::EngineError;
 
-/// Nanoseconds that a timestamp has, as floats that are not rounded beyond it.
+/// The range of a timestamp in nanoseconds, as floats that do not round to values outside of it.
 const LEAST: f64 = -9_223_372_036_854_775_808.0;
 const MOST: f64 = 9_223_372_036_854_774_784.0;
 const NANOSECONDS: f64 = 1e9;
@@ -69,7 +70,7 @@ fn of(value: &ColumnarValue, made: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Re
     }
 }
 
-/// The same instants, which are in Greenwich whatever the zone.
+/// The same instants with the target zone; an instant is stored in UTC whatever its zone.
 fn in_zone(made: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let same_unit = matches!((made.data_type(), wanted), (DataType::Timestamp(found, _), DataType::Timestamp(unit, _)) if found == unit);
     match same_unit {
@@ -100,7 +101,7 @@ fn seconds(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     in_zone(&(Arc::new(made) as ArrayRef), wanted)
 }
 
-/// What has no zone of its own is on the clock of the session's.
+/// A text without a zone is local time in the session's zone.
 fn by_pattern(patterned: &Patterned, wanted: &DataType) -> Result<ColumnarValue> {
     let zone = match wanted {
         DataType::Timestamp(_, Some(zone)) => Some(zone.parse::<Tz>()?),

@@ -1,4 +1,4 @@
-//! A comparison of a cast value with a constant, as a condition on the value itself.
+//! Rewrites a comparison of a cast value with a constant as a condition on the value itself.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -6,33 +6,33 @@ use datafusion::logical_expr::Operator;
 
 use super::conversion::{Conversion, ValidNumbers};
 
-/// NULL for NULL.
+/// The condition is NULL for NULL.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     Is(Operator, ScalarValue),
-    /// From the one to the other, both included.
+    /// Between the two, both included.
     Within(ScalarValue, ScalarValue),
     Without(ScalarValue, ScalarValue),
     /// The same for all values.
     Always(bool),
 }
 
-/// Of what TRY_CAST does not make NULL.
+/// Which values TRY_CAST does not turn into NULL.
 #[derive(Debug, PartialEq)]
 pub enum Valid {
     All,
     Where(Condition),
-    /// Only the cast itself tells.
+    /// Only evaluating the cast can tell.
     WhereCast,
 }
 
-/// Whether it is a comparison that DataFusion takes casts from.
+/// Whether DataFusion removes casts from this comparison.
 pub fn compares(op: Operator) -> bool {
     use Operator::*;
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// A cast that must not be taken away as DataFusion does it.
+/// A cast that DataFusion must not remove in its way.
 #[derive(Debug)]
 pub struct LossyCast {
     from: DataType,
@@ -46,7 +46,7 @@ impl LossyCast {
         Some(LossyCast { from: from.clone(), to: to.clone(), conversion })
     }
 
-    /// Of what the value has to be that is cast. None where the constant is NULL or not of the type of the cast.
+    /// The condition on the value below the cast. `None` if the constant is NULL or does not have the type of the cast.
     pub fn condition(&self, op: Operator, constant: &ScalarValue) -> Option<Condition> {
         let (least, greatest) = self.conversion.inverse(self.number(constant)?)?;
         let (lowest, highest) = (self.conversion.least(), self.conversion.greatest());
@@ -68,7 +68,7 @@ impl LossyCast {
         })
     }
 
-    /// Of the values.
+    /// The condition under which TRY_CAST is not NULL.
     pub fn valid(&self) -> Valid {
         let (least, greatest) = match self.conversion.valid() {
             ValidNumbers::All => return Valid::All,

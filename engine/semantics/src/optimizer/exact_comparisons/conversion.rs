@@ -1,4 +1,4 @@
-//! What a cast makes of the whole numbers that dates, times, integers and decimals are.
+//! Casts as functions on the whole numbers that represent dates, times, integers and decimals.
 
 use arrow::array::timezone::Tz;
 use arrow::datatypes::{
@@ -8,39 +8,39 @@ use arrow::temporal_conversions::as_datetime_with_timezone;
 
 const SECONDS_PER_DAY: i128 = 86_400;
 
-/// A cast that never makes a lesser value of a greater one.
+/// A monotonic cast.
 #[derive(Debug)]
 pub struct Conversion {
     step: Step,
-    /// A time without a zone becomes one of this zone.
+    /// A local time becomes an instant of this zone.
     into_zone: Option<(TimeUnit, Tz)>,
-    /// What it can be made of.
+    /// The range of the source type.
     from: (i128, i128),
     valid: ValidNumbers,
 }
 
-/// What a TRY_CAST does not make NULL of.
+/// Which values a TRY_CAST does not turn into NULL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValidNumbers {
     All,
-    /// From the one to the other, both included.
+    /// Between the two, both included.
     Within(i128, i128),
-    /// All but some among them: a zone has hours that its clocks skip or show twice.
+    /// The invalid ones form no range: the clocks of a zone skip some hours and show others twice.
     Unordered,
 }
 
 #[derive(Debug)]
 enum Step {
-    /// Times so many.
+    /// Multiplied by this number.
     Finer(i128),
-    /// Divided by so many, half of it away from zero.
+    /// Divided by this number; a half is rounded away from zero.
     Rounded(i128),
-    /// Divided by so many, toward zero.
+    /// Divided by this number and truncated toward zero.
     Truncated(i128),
 }
 
 impl Conversion {
-    /// None where DataFusion may take the cast away or leaves it.
+    /// `None` if DataFusion removes the cast correctly or keeps it.
     pub fn of(from: &DataType, to: &DataType, is_try: bool) -> Option<Conversion> {
         let step = step(from, to)?;
         let (from_range, to_range) = (range(from)?, range(to)?);
@@ -56,15 +56,15 @@ impl Conversion {
         };
         let loses = match step {
             Step::Finer(1) => into_zone.is_some(),
-            // Of numbers, what has no room is none of the column's and stays as it is.
+            // For numbers, DataFusion does not rewrite a constant that does not fit the column.
             Step::Finer(_) => to.is_temporal(),
             Step::Rounded(_) | Step::Truncated(_) => true,
         };
         (loses || valid != ValidNumbers::All).then_some(Conversion { step, into_zone, from: from_range, valid })
     }
 
-    /// The least value of the column that becomes `value` or more, and the greatest that becomes `value` or less: where the first is the
-    /// greater one, none becomes `value`. None where a zone has no such time.
+    /// The least value of the column that becomes `value` or more, and the greatest that becomes `value` or less. If the first is greater
+    /// than the second, no value becomes `value`. `None` if the zone has no such time.
     pub fn inverse(&self, value: i128) -> Option<(i128, i128)> {
         let value = match &self.into_zone {
             Some((unit, zone)) => local(value, *unit, *zone)?,
@@ -111,7 +111,7 @@ fn step(from: &DataType, to: &DataType) -> Option<Step> {
             (to >= from).then(|| Step::Finer(to / from))
         }
         (DataType::Date32, DataType::Timestamp(to, None)) => Some(Step::Finer(SECONDS_PER_DAY * per_second(*to))),
-        // Whole numbers of seconds, days or what they count.
+        // Types that count whole units, such as seconds or days.
         (DataType::Timestamp(..) | DataType::Date32, to) => Some(Step::Finer(10_i128.pow(scale(to)?))),
         (from, DataType::Timestamp(..) | DataType::Date32) => from.is_integer().then_some(Step::Finer(1)),
         _ => {
@@ -135,7 +135,7 @@ fn per_second(unit: TimeUnit) -> i128 {
     }
 }
 
-/// Digits behind the point, of the numbers whose casts DataFusion takes away.
+/// The scale of numbers whose casts DataFusion removes.
 fn scale(data_type: &DataType) -> Option<u32> {
     match data_type {
         DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => u32::try_from(*scale).ok(),
@@ -166,7 +166,7 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "+00:00" | "Z")
 }
 
-/// What clocks of the zone show then. A time that they show twice or never is none in Arrow, so that all others keep their order.
+/// The local time in the zone. Arrow rejects a time that clocks skip or show twice, so all others keep their order.
 fn local(value: i128, unit: TimeUnit, zone: Tz) -> Option<i128> {
     let value = i64::try_from(value).ok()?;
     let time = match unit {

@@ -1,4 +1,4 @@
-//! A cast that stays where it is, as the argument of a function that DataFusion does not see through.
+//! Keeps a cast in place by making it the argument of a function that DataFusion does not see through.
 
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -10,7 +10,7 @@ struct KeptExpr {
     signature: Signature,
 }
 
-/// The same value. Plans alone have the function, no statement can name it.
+/// Returns the same value. Only plans have the function; no statement can name it.
 pub fn kept(cast: Expr) -> Expr {
     ScalarUDF::from(KeptExpr { signature: Signature::any(1, Volatility::Immutable) }).call(vec![cast])
 }

@@ -1,4 +1,4 @@
-//! Comparisons in expressions of plans.
+//! Comparisons in logical expressions.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, ScalarValue};
@@ -12,11 +12,11 @@ use super::condition::{Condition, LossyCast, Valid, compares};
 use super::kept::kept;
 use common::cancellable_rules::check_cancelled;
 
-/// Simplifying can make work for itself; more often than this it is left to DataFusion.
+/// Simplifying can enable more rewrites; after so many rounds the rest is left to DataFusion.
 const ROUNDS_MAX: usize = 5;
 
-/// The expression with no comparison that DataFusion would change the meaning of. It is simplified too, since constants and casts may
-/// only be seen then; one that has no such cast stays as it is.
+/// The expression without comparisons whose meaning DataFusion would change. It is also simplified, because some constants and casts show
+/// only then; an expression without such a cast stays as it is.
 pub fn with_exact_comparisons(expr: Expr, context: &SimplifyContext) -> Result<Transformed<Expr>> {
     let exact = Exact { context, simplifier: ExprSimplifier::new(context.clone()).with_canonicalize(false).with_max_cycles(1) };
     if !exact.may_lose(&expr)? {
@@ -34,7 +34,7 @@ pub fn with_exact_comparisons(expr: Expr, context: &SimplifyContext) -> Result<T
     Ok(expr)
 }
 
-/// Whether there may be something to do, as far as can be told without types.
+/// Whether there may be something to do, as far as that shows without types.
 pub fn may_have_casts(expr: &Expr) -> Result<bool> {
     expr.exists(|part| {
         Ok(match part {
@@ -46,7 +46,7 @@ pub fn may_have_casts(expr: &Expr) -> Result<bool> {
 
 struct Exact<'a> {
     context: &'a SimplifyContext,
-    /// One round: what it makes must be looked at before the next one takes casts away.
+    /// Simplifies one round only: its result must be checked before the next round removes casts.
     simplifier: ExprSimplifier,
 }
 
@@ -77,7 +77,7 @@ impl Exact<'_> {
         Ok(self.simplifier.simplify_with_cycle_count_transformed(expr)?.0)
     }
 
-    /// As it will be when DataFusion compares it.
+    /// The operand in the form in which DataFusion will compare it.
     fn operand(&self, expr: Expr) -> Result<Transformed<Expr>> {
         let mut expr = Transformed::no(expr);
         for _ in 0..ROUNDS_MAX {
@@ -94,7 +94,7 @@ impl Exact<'_> {
         Ok(expr)
     }
 
-    /// What was cast may be a cast itself, which is compared now.
+    /// The value below the cast may be a cast itself, which is now compared.
     fn compared_within(&self, exact: Expr) -> Result<Transformed<Expr>> {
         Ok(Transformed::yes(exact.transform_up(|part| self.compared(part))?.data))
     }
@@ -138,12 +138,12 @@ impl Exact<'_> {
     }
 }
 
-/// Functions of which simplifying makes a cast.
+/// Whether simplifying turns the function into a cast.
 fn becomes_cast(function: &str) -> bool {
     matches!(function, "arrow_cast" | "arrow_try_cast" | "cast_to_type" | "try_cast_to_type")
 }
 
-/// What is cast in one of [`Exact::lossy`].
+/// The operand of a cast for which [`Exact::lossy`] holds.
 fn inner(cast: &Expr) -> Option<&Expr> {
     match cast {
         Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => Some(expr),
@@ -151,7 +151,7 @@ fn inner(cast: &Expr) -> Option<&Expr> {
     }
 }
 
-/// None where the one side is no constant.
+/// `None` if the other side is not constant.
 fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Result<Option<Expr>> {
     let (Some(value), Expr::Literal(constant, _)) = (inner(cast_expr), constant) else { return Ok(None) };
     match op {
@@ -159,7 +159,7 @@ fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Re
         Operator::IsNotDistinctFrom if constant.is_null() => return Ok(Some(cast_expr.clone().is_null())),
         _ => {}
     }
-    // A condition may name the value twice, and would get two of this one.
+    // The condition may use the value twice, and a volatile expression would yield two different values.
     if value.is_volatile() {
         return Ok(Some(binary_expr(kept(cast_expr.clone()), op, lit(constant.clone()))));
     }
@@ -176,7 +176,7 @@ fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Re
     }))
 }
 
-/// None where the list is not of constants alone.
+/// `None` if the list has an element that is not constant.
 fn made_in(cast: &LossyCast, cast_expr: &Expr, list: &[Expr], negated: bool) -> Result<Option<Expr>> {
     let Some(value) = inner(cast_expr) else { return Ok(None) };
     if value.is_volatile() {
@@ -215,7 +215,7 @@ fn on(value: &Expr, condition: Condition) -> Expr {
     }
 }
 
-/// NULL where TRY_CAST is.
+/// NULL if TRY_CAST is NULL.
 fn where_valid(cast: &LossyCast, cast_expr: &Expr, value: &Expr, exact: Expr) -> Result<Expr> {
     match cast.valid() {
         Valid::All => Ok(exact),

@@ -1,13 +1,14 @@
-//! A column that is cast is compared with the value that was written, and with no other.
+//! A comparison of a cast column keeps its exact meaning.
 //!
-//! DataFusion takes a cast from a column and casts the value it is compared with instead: `CAST(s AS TIMESTAMP) = …` of seconds becomes
-//! `s = …`. The value then loses what has no room in the column, so that a time of 1.5 s was found at 1 s. It also takes casts away that
-//! round (`CAST(price AS DECIMAL(6, 0)) = 2` found no 1.50), that count from another zone, and TRY_CASTs that make NULL of a value.
-//! Here such comparisons are said exactly, in terms of the column, before DataFusion sees them: as ranges, which also lets zones be skipped.
+//! DataFusion removes a cast from a column and casts the compared value instead: `CAST(s AS TIMESTAMP) = …` of seconds becomes `s = …`.
+//! The value then loses the digits that do not fit the column, so a time of 1.5 s was found at 1 s. It also removes casts that round
+//! (`CAST(price AS DECIMAL(6, 0)) = 2` did not find 1.50), casts to another zone, and TRY_CASTs that return NULL. Here such comparisons
+//! are first rewritten to exact conditions on the column. They are ranges, so zone maps can skip data too.
 //!
-//! - [`conversion`] — what a cast makes of whole numbers; [`condition`] — a comparison with it, without it
-//! - [`kept`] — a cast that is left to be evaluated, since what it casts is another value each time
-//! - [`logical`] — expressions of plans, and [`rule`] all of a plan; [`physical`] — filters of scans, which learn of values while they run
+//! - [`conversion`] — casts as functions on whole numbers; [`condition`] — a comparison rewritten without the cast
+//! - [`kept`] — a cast that stays, because its operand is volatile
+//! - [`logical`] — logical expressions, and [`rule`] applies it to a plan; [`physical`] — filters of scans, which receive values while
+//!   they run
 
 mod condition;
 mod conversion;

@@ -1,5 +1,5 @@
-//! Comparisons in filters of scans: a dynamic filter has values that no rule has seen, and a reader of files casts columns by itself.
-//! None of them is of a value that is another one each time: DataFusion keeps those out of scans.
+//! Comparisons in filters of scans: a dynamic filter has values that no rule has seen, and a file reader casts columns itself. None of
+//! them is volatile: DataFusion keeps volatile filters out of scans.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use super::condition::{Condition, LossyCast, Valid, compares};
 
-/// The filter with no comparison that DataFusion's simplifier would change the meaning of.
+/// The filter without comparisons whose meaning DataFusion's simplifier would change.
 pub fn exact_filter(filter: Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
     filter
         .transform_up(|part| match exact(&part, schema)? {
-            // What was cast may be a cast itself, which is compared now.
+            // The value below the cast may be a cast itself, which is now compared.
             Some(exact) => Ok(Transformed::yes(exact_filter(exact, schema)?)),
             None => Ok(Transformed::no(part)),
         })
@@ -35,7 +35,7 @@ fn exact(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Option<Arc<dyn
     }
 }
 
-/// The cast, and what is cast.
+/// The cast and its operand.
 fn lossy<'a>(expr: &'a Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<(LossyCast, &'a Arc<dyn PhysicalExpr>)> {
     let (value, to, is_try) = match (expr.downcast_ref::<CastExpr>(), expr.downcast_ref::<TryCastExpr>()) {
         (Some(cast), _) => (cast.expr(), cast.cast_type(), false),

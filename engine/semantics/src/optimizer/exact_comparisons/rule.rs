@@ -1,4 +1,4 @@
-//! All expressions of a plan, before each time that DataFusion simplifies them.
+//! Rewrites all expressions of a plan each time before DataFusion simplifies them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::rule::{Rule, around};
 use super::logical::{may_have_casts, with_exact_comparisons};
 use crate::functions::map_under_names;
 
-/// Ours, if the rule is DataFusion's that simplifies.
+/// Our rule, if this is DataFusion's that simplifies.
 pub fn in_place_of_simplifying(rule: Rule) -> Rule {
     around(rule, &[&SimplifyExpressions::new()], exact_then_theirs)
 }
@@ -23,7 +23,7 @@ fn exact_then_theirs(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn
     exact(plan, config)?.transform_data(|plan| theirs.rewrite(plan, config))
 }
 
-/// One node.
+/// Rewrites one node.
 fn exact(plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
     let mut may_have = false;
     plan.apply_expressions(|expr| {
@@ -35,7 +35,7 @@ fn exact(plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<
     }
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
-        // Of all columns: filters may name some that are not read.
+        // Uses the schema of all columns: filters may use columns that are not read.
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
     let context = SimplifyContext::builder()

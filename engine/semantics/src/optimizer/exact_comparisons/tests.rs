@@ -1,4 +1,4 @@
-//! Filters with casts, as DataFusion evaluates them and as they are said without.
+//! Compares filters with casts, as DataFusion evaluates them, with their rewritten forms.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const OPS: [Operator; 8] = [
     Operator::IsNotDistinctFrom,
 ];
 
-/// Of whole numbers as they lie in arrays of the type, with a NULL.
+/// Whole numbers in the representation of the type, with a NULL.
 fn array(numbers: &[i64], data_type: &DataType) -> ArrayRef {
     let numbers: Int64Array = numbers.iter().copied().map(Some).chain([None]).collect();
     match data_type {
@@ -43,7 +43,7 @@ fn array(numbers: &[i64], data_type: &DataType) -> ArrayRef {
     }
 }
 
-/// [`agree`] of a value that is cast twice.
+/// [`agree`] for a value that is cast twice.
 fn agree_by_way(from: DataType, way: DataType, to: DataType, constants: &[i64]) {
     let schema = Arc::new(Schema::new(vec![Field::new("v", from.clone(), true)]));
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![array(&[-2, -1, 0, 1, 2], &from)]).unwrap();
@@ -65,7 +65,8 @@ fn evaluated(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> ArrayRef {
     expr.evaluate(batch).unwrap().into_array(batch.num_rows()).unwrap()
 }
 
-/// Compares each value, cast, with each constant, on both sides of each operator; how many comparisons were said without the cast.
+/// Compares each cast value with each constant, on both sides of each operator. Returns how many comparisons were rewritten without the
+/// cast.
 fn agree(values: &[i64], from: DataType, constants: &[i64], to: DataType, is_try: bool) -> usize {
     let column = array(values, &from);
     let schema = Arc::new(Schema::new(vec![Field::new("v", from.clone(), true)]));

@@ -1,4 +1,4 @@
-//! Expressions: what is compared or brought together in them.
+//! Coerces the operands and branches of expressions.
 
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRewriter};
@@ -53,7 +53,7 @@ impl Exprs<'_> {
                 self.plans.subquery(self.schema, subquery)?;
                 self.meet_subquery(expr, subquery)?;
             }
-            // Factors need not have one type.
+            // Factors may have different types.
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply | Operator::Divide, right }) => {
                 self.meet_floats(&mut [left, right])?;
             }
@@ -81,7 +81,7 @@ impl<'a> Exprs<'a> {
         Exprs { plans, schema, datafusion: TypeCoercionRewriter::new(schema) }
     }
 
-    /// None where a type cannot be told: DataFusion says what is wrong.
+    /// `None` if a type is unknown: DataFusion reports the error.
     fn types<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<DataType>> {
         exprs.into_iter().map(|expr| expr.get_type(self.schema.as_ref()).ok()).collect()
     }
@@ -128,7 +128,7 @@ impl<'a> Exprs<'a> {
         if !types.iter().any(DataType::is_floating) {
             return Ok(());
         }
-        // Long lists are compared by the bits of their values, and zero has two; `x + 0.0` has one.
+        // Long lists are compared by bits, and zero has two bit patterns; `x + 0.0` has one.
         if all.iter().skip(1).any(|item| !is_constant(item)) {
             for (expr, _) in all.into_iter().zip(&types).filter(|(_, data_type)| data_type.is_floating()) {
                 *expr = self.coerced(binary_expr(std::mem::take(expr), Operator::Plus, lit(0.0f64)))?.data;
@@ -148,7 +148,7 @@ impl<'a> Exprs<'a> {
         if operand.is_volatile() || !types.is_some_and(|types| types.iter().any(DataType::is_floating)) {
             return self.meet(&mut std::iter::once(operand).chain(whens).collect::<Vec<_>>());
         }
-        // One by one, as `=` compares: exactly where no float is, and zero equal to itself.
+        // Compared one by one with `=`: exactly if no float is involved, and the two zeros are equal.
         for when in &mut whens {
             **when = self.coerced(binary_expr(operand.clone(), Operator::Eq, std::mem::take(when)))?.data;
         }
@@ -156,7 +156,7 @@ impl<'a> Exprs<'a> {
         Ok(())
     }
 
-    /// `nullif` of floats as the CASE it stands for: its own comparison is by bits.
+    /// Rewrites `nullif` of floats to the CASE that defines it: the function itself compares by bits.
     fn null_if(&mut self, call: &mut ScalarFunction) -> Result<Option<Case>> {
         let [value, other] = call.args.as_mut_slice() else { return Ok(None) };
         self.meet(&mut [&mut *value, &mut *other])?;
@@ -170,7 +170,7 @@ impl<'a> Exprs<'a> {
         Ok(Some(Case::new(None, vec![(Box::new(equal), Box::new(null))], Some(Box::new(value)))))
     }
 
-    /// Only where DataFusion would make a float something else, or all arguments one decimal.
+    /// Only if DataFusion would convert a float to another type, or all arguments to one decimal type.
     fn meet_arguments(&self, call: &mut ScalarFunction) -> Result<()> {
         let fields = call.args.iter().map(|arg| arg.to_field(self.schema.as_ref()).ok().map(|(_, field)| field));
         let Some(fields) = fields.collect::<Option<Vec<_>>>() else { return Ok(()) };
@@ -186,7 +186,7 @@ impl<'a> Exprs<'a> {
 fn arguments_met(call: &ScalarFunction, fields: &[FieldRef], types: &[DataType]) -> Option<Vec<DataType>> {
     let mut met = types.to_vec();
     if call.name() == "log" {
-        // Of decimals DataFusion's has a way of its own, and divides what is no DOUBLE by a power of ten that is none.
+        // DataFusion's function supports decimals separately, and for types other than DOUBLE it divides by an overflowing power of ten.
         let decimals = met.iter_mut().filter(|data_type| data_type.is_decimal());
         let count = decimals.map(|data_type| *data_type = DataType::Float64).count();
         return (count > 0).then_some(met);
@@ -202,7 +202,7 @@ fn arguments_met(call: &ScalarFunction, fields: &[FieldRef], types: &[DataType])
     (make_room(&mut met, &written) && makes_one_type(&call.func, fields, types)).then_some(met)
 }
 
-/// A list and what is looked for in it, or put there.
+/// A list, and an element to search for or to insert.
 fn meet_elements(types: &mut [DataType]) -> bool {
     let lists: Vec<bool> = types.iter().map(DataType::is_list).collect();
     let mut elements: Vec<DataType> = types.to_vec();
@@ -221,19 +221,19 @@ fn makes_one_type(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> 
     coerced.windows(2).all(|pair| pair[0].data_type() == pair[1].data_type()) && !coerced.is_empty()
 }
 
-/// Whether the function takes arguments of these types with the floats among them as floats.
+/// Whether the function keeps the floats among arguments of these types as floats.
 fn keeps_all_floats(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> bool {
     coerced_types(func, fields, types).is_ok_and(|coerced| types.iter().zip(&coerced).all(|(from, to)| keeps_floats(from, to.data_type())))
 }
 
-/// What the function has its arguments made where they are of these types.
+/// The types that the function coerces arguments of these types to.
 fn coerced_types(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> Result<Vec<FieldRef>> {
     let retyped = |(field, data_type): (&FieldRef, &DataType)| field.as_ref().clone().with_data_type(data_type.clone()).into();
     let fields: Vec<FieldRef> = fields.iter().zip(types).map(retyped).collect();
     fields_with_udf(&fields, func)
 }
 
-/// Whether it is one by its form, whatever is in it.
+/// Whether its form alone makes it a boolean.
 fn is_boolean(expr: &Expr) -> bool {
     use Expr::{Between, Exists, InList, InSubquery, IsNotNull, IsNull, Like, Not};
     match expr {

@@ -5,8 +5,8 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{ExprSchemable, WindowFrame, WindowFrameBound, WindowFrameUnits};
 
-/// RANGE without offsets asks for the rows that are equal, as GROUPS does. DataFusion wants a type for offsets, and times of a day, intervals,
-/// structs and others have none.
+/// RANGE without offsets means the peers of a row, as GROUPS does. DataFusion requires a type for offsets, which times of day, intervals,
+/// structs and others do not have.
 pub fn of_peers(params: &mut WindowFunctionParams, schema: &DFSchema) {
     let frame = &mut params.window_frame;
     let needs_type = [&frame.start_bound, &frame.end_bound].into_iter().any(has_offset);

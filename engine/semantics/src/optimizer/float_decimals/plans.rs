@@ -1,4 +1,4 @@
-//! Nodes of a plan: expressions over their inputs, and what brings inputs together.
+//! Coerces the nodes of a plan: their expressions, and the types of inputs that are combined.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use super::exprs::Exprs;
 use super::room::{make_room, whole_digits, whole_digits_of_column};
 use super::types::meet;
 
-/// The node with types that fit together; its inputs are coerced already.
+/// The node with matching types; its inputs are coerced already.
 pub fn coerced(mut plan: LogicalPlan, walk: &mut Coercion) -> Result<LogicalPlan> {
     if let LogicalPlan::Dml(_) = plan {
-        // An INSERT has no expressions of its own.
+        // An INSERT has no expressions.
         return Ok(plan);
     }
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
-        // A prepared statement was optimised before it comes here, and has its filters there.
+        // A prepared statement has been optimized already, and its filters are here.
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
     let schema = Arc::new(schema);
     if let LogicalPlan::Filter(filter) = &mut plan {
-        // WHERE NULL.
+        // For WHERE NULL.
         filter.predicate = std::mem::take(&mut filter.predicate).cast_to(&DataType::Boolean, schema.as_ref())?;
     }
     let names = NamePreserver::new(&plan);
@@ -49,7 +49,7 @@ pub fn coerced(mut plan: LogicalPlan, walk: &mut Coercion) -> Result<LogicalPlan
     TypeCoercionRewriter::new(&schema).coerce_plan(plan)?.recompute_schema()
 }
 
-/// The keys of USING and NATURAL, of INTERSECT and EXCEPT.
+/// Coerces the keys of USING, NATURAL, INTERSECT and EXCEPT.
 fn meet_keys(join: &mut Join) -> Result<()> {
     for (left, right) in &mut join.on {
         let (Ok(left_type), Ok(right_type)) = (left.get_type(join.left.schema()), right.get_type(join.right.schema())) else {
@@ -80,7 +80,7 @@ fn meet_inputs(union: &mut Union) -> Result<()> {
             inputs.iter_mut().zip(types).for_each(|(input, data_type)| input[column] = data_type);
         }
     }
-    // DataFusion begins with these types, which are those that the first input was planned with.
+    // DataFusion starts from these types, those with which the first input was planned.
     if let Some(first) = inputs.first() {
         union.schema = Arc::new(retyped(&union.schema, first)?);
     }
@@ -92,7 +92,7 @@ fn meet_inputs(union: &mut Union) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a recursive query go round in the types it was planned with.
+/// The rows of a recursive query keep the types it was planned with.
 fn keep_planned(query: &mut RecursiveQuery) -> Result<()> {
     for term in [&mut query.static_term, &mut query.recursive_term] {
         let plan = Arc::unwrap_or_clone(std::mem::take(term));
@@ -101,7 +101,7 @@ fn keep_planned(query: &mut RecursiveQuery) -> Result<()> {
     Ok(())
 }
 
-/// Gives the columns types that all their rows fit in.
+/// Gives the columns types that fit all their rows.
 fn meet_rows(values: &mut Values, has_table_types: bool) -> Result<()> {
     let nothing = DFSchema::empty();
     let mut types = Vec::with_capacity(values.schema.fields().len());
@@ -121,8 +121,8 @@ fn column_type(exprs: &mut [&mut Expr], field: &FieldRef) -> Result<DataType> {
     let nothing = DFSchema::empty();
     let mut types = exprs.iter().map(|expr| expr.get_type(&nothing)).collect::<Result<Vec<_>>>()?;
     let implicit = types.iter().all(|data_type| data_type == field.data_type());
-    // The planner has cast the rows already: to the type in which those of several types meet. A cast
-    // somebody wrote looks the same, but hardly makes just that type out of rows of just these.
+    // The planner has already cast the rows, to the common type of different ones. A cast written in the statement looks the same, but
+    // rarely has exactly this type for rows of exactly these types.
     let mut inferred = exprs.iter().map(|expr| uncast(expr, field).get_type(&nothing)).collect::<Result<Vec<_>>>()?;
     let written = |exprs: &[&mut Expr]| exprs.iter().map(|expr| whole_digits(expr)).max().unwrap_or_default();
     if implicit

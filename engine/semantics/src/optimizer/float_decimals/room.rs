@@ -1,8 +1,8 @@
-//! Room for the numbers that are written.
+//! Extends decimal types to fit the literals of a statement.
 //!
-//! DataFusion brings decimals to one of 38 digits (76 if one of them is that long) and keeps the digits behind the point. What
-//! a column has in front of it mostly fits all the same; of a number in the statement it is known whether it does: beside
-//! 0.00000000000000000001, 1234567890123456789012.5 did not, so that the statement could not run at all.
+//! DataFusion gives decimals a common type of 38 digits (76 if one of them is that long) and keeps the digits behind the point. The digits
+//! in front of the point of a column's values usually fit anyway. For a literal it is known whether they do: next to
+//! 0.00000000000000000001, 1234567890123456789012.5 did not fit, so the statement could not run at all.
 
 use std::fmt::Display;
 
@@ -14,8 +14,8 @@ use crate::functions::nested_types::{fields_of, with_field};
 
 const DIGITS_MAX: i32 = 76;
 
-/// Makes decimals longer ones that hold all of them, or DOUBLEs where none does, if a number of as many digits in front of the
-/// point as `written` says has no room in the type that they would have together; whether it did.
+/// Widens decimals to types that hold all of them, or to DOUBLE if none does. It does so if a literal with as many digits in front of the
+/// point as `written` returns does not fit their common type. Returns whether it changed the types.
 pub fn make_room(types: &mut [DataType], written: &dyn Fn() -> i32) -> bool {
     let numbers: Vec<usize> = (0..types.len()).filter(|index| !types[*index].is_null()).collect();
     if numbers.len() < 2 {
@@ -46,8 +46,8 @@ pub fn make_room(types: &mut [DataType], written: &dyn Fn() -> i32) -> bool {
     true
 }
 
-/// Whether one decimal has so many digits in front of the point, and one so many behind it, that no decimal has both. Whole numbers are
-/// not asked: few have as many digits as their type.
+/// Whether no decimal type has room for both the digits in front of the point and those behind it. Integer types are not considered: few
+/// values have as many digits as their type.
 fn is_too_long(types: &[DataType]) -> bool {
     let decimals = || types.iter().filter(|data_type| data_type.is_decimal()).filter_map(Digits::of);
     let whole = decimals().map(|digits| digits.whole).max().unwrap_or_default();
@@ -55,12 +55,12 @@ fn is_too_long(types: &[DataType]) -> bool {
     whole + scale > DIGITS_MAX
 }
 
-/// How many digits the longest number that is written in the expression has in front of its point; 0 if there is none.
+/// The largest number of digits that a literal in the expression has in front of its point; 0 if there is none.
 pub fn whole_digits(expr: &Expr) -> i32 {
     match expr {
         Expr::Alias(alias) => whole_digits(&alias.expr),
         Expr::Negative(inner) => whole_digits(inner),
-        // To what the numbers beside it are.
+        // A cast to the type of the neighboring numbers.
         Expr::Cast(cast) if cast.field.data_type().is_decimal() || cast.field.data_type().is_list() => whole_digits(&cast.expr),
         Expr::ScalarFunction(call) if call.name() == "make_array" => call.args.iter().map(whole_digits).max().unwrap_or_default(),
         Expr::Literal(value, _) => match value {
@@ -74,7 +74,7 @@ pub fn whole_digits(expr: &Expr) -> i32 {
     }
 }
 
-/// [`whole_digits`] of the numbers that are a column of the plan as they are written.
+/// [`whole_digits`] of the literals in a column of the plan.
 pub fn whole_digits_of_column(plan: &LogicalPlan, column: usize) -> i32 {
     let most = |digits: &mut dyn Iterator<Item = i32>| digits.max().unwrap_or_default();
     match plan {
@@ -95,7 +95,7 @@ fn digits_before_point(unscaled: impl Display, scale: i8) -> i32 {
     }
 }
 
-/// Of a type, in front of the point and behind it.
+/// The digits of a type in front of the point and behind it.
 struct Digits {
     whole: i32,
     scale: i32,
@@ -107,7 +107,7 @@ impl Digits {
         let (precision, scale) = match data_type {
             Decimal32(precision, scale) | Decimal64(precision, scale) => (*precision, *scale),
             Decimal128(precision, scale) | Decimal256(precision, scale) => (*precision, *scale),
-            // As DataFusion has them.
+            // DataFusion uses the same numbers.
             Int8 | UInt8 => (3, 0),
             Int16 | UInt16 => (5, 0),
             Int32 | UInt32 => (10, 0),

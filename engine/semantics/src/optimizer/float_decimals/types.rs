@@ -1,9 +1,9 @@
-//! The types that DOUBLEs and decimals meet in.
+//! The common types of DOUBLEs and decimals.
 
 use crate::functions::nested_types::{fields_of, with_field};
 use arrow::datatypes::{DataType, FieldRef};
 
-/// Makes every decimal that has a float beside it a DOUBLE, inside lists, structs and maps too; whether there was one.
+/// Makes every decimal that meets a float a DOUBLE, inside lists, structs and maps too. Returns whether there was one.
 pub fn meet(types: &mut [DataType]) -> bool {
     if types.iter().any(DataType::is_floating) {
         let decimals = types.iter_mut().filter(|data_type| data_type.is_decimal());
@@ -32,7 +32,7 @@ pub fn meet(types: &mut [DataType]) -> bool {
     changed
 }
 
-/// Where in `data_type` the field is that meets `field`: structs of the same names meet by name, as in DataFusion.
+/// The position of the field in `data_type` that matches `field`: structs with the same names match by name, as in DataFusion.
 fn place(data_type: &DataType, first: &[FieldRef], field: &FieldRef, position: usize) -> usize {
     let fields = fields_of(data_type);
     let of_name = |name: &str| fields.iter().position(|other| other.name() == name);
@@ -40,7 +40,7 @@ fn place(data_type: &DataType, first: &[FieldRef], field: &FieldRef, position: u
     of_name(field.name()).filter(|_| same_names).unwrap_or(position)
 }
 
-/// Whether every float in `from` is one in `to`.
+/// Whether every float in `from` is a float in `to`.
 pub fn keeps_floats(from: &DataType, to: &DataType) -> bool {
     if from.is_floating() {
         return to.is_floating();

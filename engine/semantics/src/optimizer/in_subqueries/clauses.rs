@@ -1,4 +1,4 @@
-//! Subqueries in clauses of which DataFusion makes no joins.
+//! Subqueries in clauses where DataFusion does not make joins of them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 
 use super::{exact, has_subquery, is_subquery};
 
-/// A SELECT list. DataFusion looks at conditions alone, so the expressions are made one, and what has become of it is taken apart again.
+/// A SELECT list. DataFusion rewrites only conditions, so the expressions are combined into one condition, and the result is split again.
 pub fn in_projection(
     projection: Projection,
     joined: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
@@ -52,14 +52,14 @@ fn unaliased(expr: &Expr) -> &Expr {
     if let Expr::Alias(alias) = expr { unaliased(&alias.expr) } else { expr }
 }
 
-/// An operator whose only input can compute them: they become columns of it.
+/// For an operator with one input: the subqueries become columns of that input.
 pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if !plan.expressions().iter().any(|expr| expr.exists(|part| Ok(needs_join(part))).unwrap_or(true)) {
         return Ok(Transformed::no(plan));
     }
     let schema = Arc::clone(plan.schema());
     let input = Arc::new(plan.inputs()[0].clone());
-    // One key may be in several sets of groups.
+    // A key may be in several grouping sets.
     let (mut found, mut computed): (Vec<(Expr, String)>, Vec<Expr>) = (Vec::new(), Vec::new());
     let names = NamePreserver::new(&plan);
     let mut above = |expr: Expr| -> Result<Transformed<Expr>> {
@@ -83,7 +83,7 @@ pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         Ok(if above.transformed { above.update_data(|expr| name.restore(expr)) } else { above })
     };
     let plan = plan.map_expressions(|expr| match expr {
-        // It has no name: its keys are columns.
+        // A grouping set has no name: its keys are columns.
         Expr::GroupingSet(_) => expr.map_children(&mut above),
         _ => above(expr),
     })?;
@@ -94,12 +94,12 @@ pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if plan.schema().fields().len() == schema.fields().len() {
         return Ok(Transformed::yes(plan));
     }
-    // Operators that hand their input on have the columns they had before.
+    // An operator that passes on its input's columns must show the same columns as before.
     let columns = schema.columns().into_iter().map(Expr::Column).collect();
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?)))
 }
 
-/// A scalar subquery, too, that looks at the row.
+/// Also a correlated scalar subquery.
 fn needs_join(expr: &Expr) -> bool {
     is_subquery(expr) || matches!(expr, Expr::ScalarSubquery(subquery) if !subquery.outer_ref_columns.is_empty())
 }
@@ -109,7 +109,8 @@ fn free_name(schema: &DFSchema, number: usize) -> String {
     names.into_iter().find(|name| !schema.has_column_with_unqualified_name(name)).unwrap_or_default()
 }
 
-/// ON. Above an inner join it is the same, and so is what is said of the side that is filled with NULLs alone below an outer one.
+/// ON. Above an inner join the condition means the same. Below an outer join, so does a condition on only the side that is filled with
+/// NULLs.
 pub fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     let terms = join.filter.take().map(split_conjunction_owned).unwrap_or_default();
     let (asked, others): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(has_subquery);
@@ -130,7 +131,7 @@ pub fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Join(join)))
 }
 
-/// Whether all columns that the condition and its subqueries take from the join are these.
+/// Whether the condition and its subqueries use only these columns of the join.
 fn is_about(predicate: &Expr, schema: &DFSchema) -> bool {
     let is_here = |column: &Column| schema.has_column(column);
     let has_others = predicate.exists(|part| {

@@ -1,4 +1,4 @@
-//! `IN` with its NULL, said with `IN` and `EXISTS` that are true or not.
+//! Expresses `IN` with its NULL by `IN` and `EXISTS` that are true or false.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::optimizer::correlated_checks::is_correlated;
 const COLUMN: &str = "__in_value";
 const INNER_COLUMN: &str = "__in_query_value";
 
-/// A condition in which false and NULL are the same.
+/// A condition, for which false and NULL are the same.
 pub fn condition(predicate: Expr, schema: &DFSchema) -> Result<Expr> {
     let terms = split_conjunction_owned(of_single_rows(predicate)?).into_iter().map(|term| match term {
         Expr::InSubquery(part) if part.negated && is_correlated(&part.subquery) => none_equal(part, schema),
@@ -30,15 +30,15 @@ pub fn condition(predicate: Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(conjunction(terms).unwrap_or_else(|| lit(true)))
 }
 
-/// Of these DataFusion makes joins that know NULL, by the key that a constant is not.
+/// DataFusion makes joins of these that handle NULL by the key; a constant is not a key.
 fn joined_or_exact(term: Expr, schema: &DFSchema) -> Result<Expr> {
     let inner = if let Expr::Not(inner) = &term { inner } else { &term };
     let is_of_constant = matches!(inner, Expr::InSubquery(part) if !part.expr.any_column_refs());
     if is_subquery(inner) && !is_of_constant { Ok(term) } else { true_or_not(term, schema) }
 }
 
-/// `x NOT IN (SELECT y …)` of a subquery that looks outside: no row of those that belong to it is equal, or may be. DataFusion's join for
-/// `NOT IN` looks at the NULLs of all rows of the subquery.
+/// `x NOT IN (SELECT y …)` of a correlated subquery: none of its rows for this outer row is equal or may be equal. DataFusion's join for
+/// `NOT IN` considers the NULLs of all rows of the subquery.
 fn none_equal(part: InSubquery, schema: &DFSchema) -> Result<Expr> {
     let InSubquery { expr, subquery, .. } = with_named_column(part)?;
     let is_null = expr.nullable(schema).unwrap_or(true);
@@ -71,7 +71,7 @@ fn true_or_not(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     })
 }
 
-/// A value in which NULL is NULL.
+/// A value, for which NULL and false differ.
 pub fn value(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     of_single_rows(expr)?
         .transform_up(|part| match part {
@@ -81,9 +81,9 @@ pub fn value(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         .data()
 }
 
-/// DataFusion's join for an `IN` within an expression takes a column of no table twice, as of the subquery's query and of the subquery,
-/// and refuses a cast, which is called as its column, beside that column: `a IN (SELECT max(b) FROM u) OR c`. So both have names that
-/// nothing else has.
+/// DataFusion's join for an `IN` within an expression confuses a column without a table that is in both the outer query and the subquery.
+/// It also refuses a cast, which has the name of its column, next to that column: `a IN (SELECT max(b) FROM u) OR c`. So both columns get
+/// unique names.
 fn with_named_column(mut part: InSubquery) -> Result<InSubquery> {
     let plan = part.subquery.subquery.as_ref();
     let [column] = <[Column; 1]>::try_from(plan.schema().columns()).map_err(|_| plan_datafusion_err!("IN is of a query of one column"))?;
@@ -104,7 +104,7 @@ fn with_named_column(mut part: InSubquery) -> Result<InSubquery> {
 fn with_null(part: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let values = Arc::clone(part.subquery.subquery.schema());
     let has_null = values.fields().first().is_none_or(|field| field.is_nullable());
-    // What is not known may be NULL.
+    // An expression with unknown nullability may be NULL.
     let is_null = part.expr.nullable(schema).unwrap_or(true);
     if !has_null && !is_null {
         return Ok(Transformed::no(Expr::InSubquery(part)));
@@ -127,7 +127,7 @@ fn with_null(part: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 fn exists(plan: LogicalPlan, of: &Subquery) -> Result<Expr> {
-    // One row is enough, and a join that looks at all would look at them for each row.
+    // One row is enough, and a join that reads any would read all of them for each row.
     let plan = if of.outer_ref_columns.is_empty() { LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build()? } else { plan };
     Ok(Expr::Exists(Exists { subquery: of.with_plan(Arc::new(plan)), negated: false }))
 }

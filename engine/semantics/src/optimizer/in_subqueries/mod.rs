@@ -1,9 +1,9 @@
 //! `IN (SELECT …)` and `EXISTS` as parts of expressions, in every clause.
 //!
-//! DataFusion makes a join of one that is a condition of WHERE or HAVING as a whole. Of one within an expression it makes a column that
-//! says whether a row was found, which is false where `IN` is NULL: `(x IN (…)) IS NULL` was never true, and `x NOT IN (…) OR …` was true
-//! where it is NULL. [`exact`] says the NULL beside the column, and [`single_rows`] the row of an aggregate that is of none. Elsewhere than in conditions DataFusion knows neither; [`clauses`] brings
-//! them there.
+//! DataFusion makes a join of one that is a whole condition of WHERE or HAVING. One within an expression becomes a column that says
+//! whether a row was found, and that is false where `IN` is NULL: `(x IN (…)) IS NULL` was never true, and `x NOT IN (…) OR …` was true
+//! where it is NULL. [`exact`] adds the NULL to the column, and [`single_rows`] handles aggregates that have a row without input. Outside
+//! of conditions DataFusion supports neither; [`clauses`] moves them into conditions.
 
 mod clauses;
 mod exact;
@@ -19,7 +19,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::rule::{Rule, around};
 
-/// Ours, if the rule is DataFusion's that makes joins of subqueries.
+/// Our rule, if this is DataFusion's that makes joins of subqueries.
 pub fn in_place_of_predicates(rule: Rule) -> Rule {
     around(rule, &[&DecorrelatePredicateSubquery::new()], joins)
 }
@@ -31,14 +31,15 @@ fn joins(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerCo
             let mut exact = filter.clone();
             exact.predicate = exact::condition(exact.predicate, filter.input.schema())?;
             let plan = theirs.rewrite(LogicalPlan::Filter(exact), config)?.data;
-            // One that cannot be a join yet stays as it is: what was made of it would be found again, and made of that, without an end.
+            // A subquery that cannot be a join yet stays as it is. Otherwise the rewritten form would be found and rewritten again without
+            // end.
             Ok(if leaves_subquery(&plan) { Transformed::no(LogicalPlan::Filter(filter)) } else { Transformed::yes(plan) })
         }
         LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
             clauses::in_projection(projection, |filter| theirs.rewrite(filter, config))
         }
         LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
-            // What was ON may be a WHERE now.
+            // A condition of ON may be a WHERE now.
             clauses::in_join(join)?.transform_data(|plan| joins(theirs, plan, config))
         }
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => clauses::below(plan),

@@ -1,7 +1,8 @@
-//! Subqueries that look at the row outside, and have one row whatever they find there.
+//! Correlated subqueries that have one row whatever they find.
 //!
-//! An aggregate without groups has a row, also where it is of no rows. DataFusion's joins have none then: `0 IN (SELECT count(*) FROM u WHERE
-//! u.a = t.a)` was false where no `a` is the same. So that is a comparison with the value, which knows of it.
+//! An aggregate without groups has a row even without input. DataFusion's joins have none then:
+//! `0 IN (SELECT count(*) FROM u WHERE u.a = t.a)` was false if no `a` matched. So it becomes a comparison with the value of the scalar
+//! subquery, which handles that case.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -10,7 +11,8 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, lit};
 
 use crate::optimizer::correlated_checks::{check_predicate, is_correlated, is_single_row, keeps_first_row};
 
-/// The expression with comparisons in the place of `IN`, and with what is known of `EXISTS`; an error for what has no right answer.
+/// The expression with comparisons instead of `IN`, and with the known value of `EXISTS`; an error for a subquery without a correct
+/// rewrite.
 pub fn of_single_rows(expr: Expr) -> Result<Expr> {
     expr.transform_up(|part| match part {
         Expr::InSubquery(part) if is_correlated(&part.subquery) => match is_single_row(&part.subquery.subquery) {

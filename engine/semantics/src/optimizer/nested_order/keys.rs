@@ -1,7 +1,7 @@
-//! Keys of ORDER BY that have NULL on the other side than what is larger than all: `l DESC NULLS LAST`.
+//! Keys of ORDER BY that put NULL at the other end than NULL inside: `l DESC NULLS LAST`.
 //!
-//! A sort knows one place for both, NULL and NULL inside. So the key becomes a struct of whether there is a value, and the value: it is
-//! never NULL itself, and its order has NULL inside where it is larger than all.
+//! A sort puts both NULL and NULL inside at the same end. So the key becomes a struct of a flag whether there is a value, and the value.
+//! The struct is never NULL, and its order puts NULL inside where the largest values are.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr, lit};
 use super::is_nested;
 use crate::functions::nested_order::sort_key;
 
-/// One node.
+/// Rewrites one node.
 pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
     match plan {
         LogicalPlan::Sort(mut sort) => {
@@ -26,7 +26,7 @@ pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
             let Some(keys) = &mut distinct.sort_expr else { return Transformed::no(LogicalPlan::Distinct(Distinct::On(distinct))) };
             let changed = as_bytes(keys, &schema);
             if changed {
-                // They are the first keys of the order.
+                // The keys of DISTINCT ON are the first keys of the order.
                 distinct.on_expr = keys.iter().take(distinct.on_expr.len()).map(|key| key.expr.clone()).collect();
             }
             Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed)
@@ -35,7 +35,7 @@ pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
     }
 }
 
-/// Whether a key was changed.
+/// Returns whether a key was changed.
 fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     let mut changed = false;
     for key in keys.iter_mut().filter(|key| is_apart(key, schema)) {
@@ -46,7 +46,8 @@ fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     changed
 }
 
-/// Aggregates and windows compare values of their keys one by one, and know no order of nested ones. Whether a key was changed.
+/// Encodes nested keys of aggregates and windows, which compare single values and have no order for nested ones. Returns whether a key was
+/// changed.
 pub fn as_bytes(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     let mut changed = false;
     for key in keys.iter_mut().filter(|key| is_nested(&key.expr, schema)) {

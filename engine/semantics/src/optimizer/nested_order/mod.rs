@@ -1,8 +1,8 @@
-//! One order of lists, structs and maps: that of ORDER BY, in which NULL inside comes last.
+//! One order for lists, structs and maps: that of ORDER BY, where NULL inside comes last.
 //!
-//! DataFusion's `<` has NULL inside first, its `min` and `max` take no notice of values with one, and fail of lists of structs. So
-//! `[1] < [NULL]` was false where ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] stands in the place of the operators, and
-//! [`own_extreme`] in that of the aggregates; [`keys`] has NULL apart from NULL inside where ORDER BY wants it on the other side.
+//! DataFusion's `<` puts NULL inside first, and its `min` and `max` skip values with one and fail for lists of structs. So `[1] < [NULL]`
+//! was false although ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] replaces the operators and [`own_extreme`] the aggregates;
+//! [`keys`] separates NULL from NULL inside if ORDER BY puts them at different ends.
 
 mod keys;
 
@@ -19,7 +19,7 @@ use crate::functions::extreme::own_extreme;
 use crate::functions::map_under_names;
 use crate::functions::nested_order::compared;
 
-/// Once the types are known.
+/// Runs once the types are known.
 #[derive(Debug)]
 pub struct NestedOrder;
 
@@ -41,7 +41,7 @@ impl AnalyzerRule for NestedOrder {
     }
 }
 
-/// Of the subqueries that DataFusion makes of `x > ALL (SELECT …)` when the types have long been known.
+/// For the comparisons that DataFusion makes of `x > ALL (SELECT …)` long after coercion.
 pub fn in_filters(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     plan.map_subqueries(|subquery| {
         subquery.map_children(|child| {
@@ -52,7 +52,7 @@ pub fn in_filters(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// One comparison, if it asks for an order of nested values.
+/// Rewrites one comparison if it orders nested values.
 pub fn comparison(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match compared::function(op) {
@@ -70,7 +70,7 @@ pub fn comparison(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::AggregateFunction(ref mut call) => {
-            // With DISTINCT the keys are the arguments.
+            // With DISTINCT the keys must be the arguments.
             let mut changed = !call.params.distinct && keys::as_bytes(&mut call.params.order_by, schema);
             if let Some(extreme) = extreme_of(&call.func, &call.params.args, schema) {
                 call.func = extreme;
@@ -97,7 +97,7 @@ fn extreme_of(function: &AggregateUDF, args: &[Expr], schema: &DFSchema) -> Opti
     extreme.map(Arc::clone)
 }
 
-/// Of a comparison's side; chains of other operators are not asked what type they are.
+/// Whether the side of a comparison is nested; the types of chains of other operators are not computed.
 fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::BinaryExpr(_) | Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Negative(_) => false,

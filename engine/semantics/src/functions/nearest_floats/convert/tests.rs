@@ -9,7 +9,7 @@ use arrow::datatypes::{Field, Fields, Int32Type, i256};
 
 use super::*;
 
-/// Numbers without a pattern, the same in every run (splitmix64).
+/// Reproducible pseudo-random numbers (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,7 +24,7 @@ impl Numbers {
         self.next() % end
     }
 
-    /// Of exactly so many digits.
+    /// A decimal with exactly so many digits.
     fn decimal(&mut self, digits: u32) -> i128 {
         let wide = (u128::from(self.next()) << 64) | u128::from(self.next());
         let least = 10u128.pow(digits - 1);
@@ -109,7 +109,7 @@ fn seventy_six_digits_are_rounded_once() {
     }
 }
 
-/// What Arrow makes 22.632464605522298.
+/// What Arrow makes of 22.632464605522298.
 const WRITTEN: i128 = 22_632_464_605_522_294;
 const MEANT: f64 = 22.632464605522294;
 
