@@ -51,7 +51,8 @@ class EmbeddedTest(Served):
         self.con.sql("CREATE TABLE names (customer VARCHAR, name VARCHAR)")
         self.con.sql("INSERT INTO names VALUES ('customer number 3', 'carl'), ('customer number 4', 'dora')")
         queries = [
-            "SELECT count(*), sum(price), avg(ratio), stddev(ratio) FROM orders",
+            # The last digits of a sum of doubles depend on the order in which partitions end.
+            "SELECT count(*), sum(price), round(avg(ratio), 9), round(stddev(ratio), 9) FROM orders",
             "SELECT customer, sum(price) FROM orders WHERE id > 100 GROUP BY customer ORDER BY customer",
             "SELECT id, price FROM orders WHERE customer LIKE '%3' ORDER BY id DESC LIMIT 5 OFFSET 2",
             "SELECT name, count(*) FROM orders JOIN names USING (customer) GROUP BY name ORDER BY name",
