@@ -130,6 +130,34 @@ class Wrong:
             self.assertEqual(list(threads.map(work, range(40))), [20_000 - number for number in range(40)])
         self.assertEqual(self.rows("SELECT count(*), sum(a) FROM shared"), [(40, 780)])
 
+    def test_information_schema_is_read_while_settings_change(self):
+        # A SET and the views waited for each other's lock, and the session never answered again.
+        self.con.sql("CREATE OR REPLACE VIEW seen AS SELECT * FROM information_schema.columns")
+        for number in range(20):
+            self.con.sql(f"CREATE OR REPLACE VIEW seen{number} AS SELECT * FROM seen")
+
+        is_over = threading.Event()
+
+        def read():
+            for _ in range(30):
+                self.rows("SELECT count(*) FROM information_schema.columns")
+
+        def change():
+            while not is_over.is_set():
+                self.con.sql("SET quiver.statement_timeout_ms = 600000")
+
+        threads = [threading.Thread(target=target, daemon=True) for target in (read, read, change)]
+        for thread in threads:
+            thread.start()
+        for thread in threads[:2]:
+            thread.join(60)
+        is_over.set()
+        threads[2].join(60)
+        self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.con.sql("RESET quiver.statement_timeout_ms")
+        for number in range(20):
+            self.con.sql(f"DROP VIEW seen{number}")
+
     def test_a_forked_process_is_told_to_open_again(self):
         self.con.write("forked", pa.table({"a": [1]}), mode="replace")
         result = self.con.sql("SELECT a FROM forked")

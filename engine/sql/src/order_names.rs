@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::fragments::query_of;
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
-use super::unique_names::{alias, column, hidden_alias};
+use super::unique_names::{NUMBER_MARK, alias, column, hidden_alias};
 
 /// A name in an expression, and its position in the text. Without a span it means every occurrence of the name.
 pub type Mention = (String, Option<Span>);
@@ -224,7 +224,7 @@ fn outside(item: &mut SelectItem, names: &HashSet<String>) -> SelectItem {
     if let SelectItem::UnnamedExpr(expr) = item
         && column(expr).is_none()
     {
-        let alias = Ident::with_quote('"', text(expr));
+        let alias = Ident::with_quote('"', text(expr).replace(NUMBER_MARK, ""));
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
     }
     match &*item {

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn volatile_is_another_word_for_temporary() {
         let cases = [
-            ("create or replace temporary table c as select 1", "create or replace TEMPORARY table c as select 1"),
+            ("create or replace volatile table c as select 1", "create or replace TEMPORARY table c as select 1"),
             ("CREATE VOLATILE TABLE IF NOT EXISTS c (a INT)", "CREATE TEMPORARY TABLE IF NOT EXISTS c (a INT)"),
             ("DROP TEMP TABLE c", "DROP TEMPORARY TABLE c"),
             ("SELECT a INTO volatile c FROM t", "SELECT a INTO TEMPORARY c FROM t"),

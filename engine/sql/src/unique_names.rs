@@ -14,7 +14,7 @@ use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 
 /// Between an alias and its number. `SELECT 1 AS a, t.*` has two columns of the same name, and DataFusion finds only one of them.
-const NUMBER_MARK: char = '\u{1f}';
+pub const NUMBER_MARK: char = '\u{1f}';
 
 /// The original alias of one that was numbered.
 pub fn alias_as_written(name: &str) -> Option<&str> {
@@ -190,7 +190,7 @@ impl ColumnAliaser {
             }
             let column = column(expr).map(normalized);
             let is_column = column.is_some();
-            let mut name = column.unwrap_or_else(|| text(expr));
+            let mut name = column.unwrap_or_else(|| text(expr).replace(NUMBER_MARK, ""));
             let is_new = seen.insert(name.clone());
             if is_column && is_new && !renames_columns {
                 continue;

@@ -30,10 +30,11 @@ impl InformationSchema {
     /// `None` if the session is gone.
     pub fn new(catalog: &Arc<StoreCatalog>) -> Option<InformationSchema> {
         let state = catalog.state.read().upgrade()?;
-        let state = state.read();
+        // The lock ends here: making schemas reads the time zone from the same state, and a SET that waits blocks a second read.
+        let functions = state.read().table_functions().clone();
         let catalog = catalog.for_information_schema();
         let others = InformationSchemaProvider::new(catalog.catalog_list());
-        let others = others.with_table_functions(state.table_functions().clone());
+        let others = others.with_table_functions(functions);
         let handle = CatalogHandle(catalog);
         let schemas = handle.schema_names().into_iter().filter_map(|name| {
             let schema = handle.schema(&name)?;

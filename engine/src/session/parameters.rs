@@ -181,10 +181,7 @@ impl Session {
         let Parsed::Statement(statement) = sql::parse(&ctx.state, text)? else {
             return Ok(Description::without_rows(StatementKind::Set));
         };
-        Ok(match ctx.plan(*statement).await? {
-            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Description::of_plan(&prepare.input),
-            _ => Description::without_rows(StatementKind::Set),
-        })
+        Ok(Description::of_plan(&ctx.prepared(*statement).await?.plan))
     }
 
     async fn run_with(&self, ctx: &StatementContext, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {

@@ -63,9 +63,6 @@ fn of_kind(error: DataFusionError) -> EngineError {
             None => EngineError::Internal(first_line(&message)),
         },
         DataFusionError::ArrowError(error, _) if is_of_a_value(&error) => EngineError::data(clean(&error.to_string()), None),
-        DataFusionError::Execution(message) if message.starts_with("Prepared statement '") => {
-            EngineError::Sql { message: clean(&message), position: None, hint: None }
-        }
         DataFusionError::Execution(message) => EngineError::data(clean(&message), None),
         DataFusionError::ArrowError(error, _) => EngineError::Execution { message: clean(&error.to_string()), hint: None },
         other => EngineError::Execution { message: clean(&other.strip_backtrace()), hint: None },

@@ -6,7 +6,7 @@
 //!
 //! A constant list, struct or map becomes a function, too. DataFusion treats a column of it as sorted and as its own minimum and maximum,
 //! and compares such values one by one, though they have no order (`ScalarValue::partial_cmp` is `None` for lists of structs):
-//! `SELECT DISTINCT` and a filter next to it failed. `SELECT DISTINCT` and a filter failed.
+//! `SELECT DISTINCT` and a filter next to it failed.
 
 use std::sync::Arc;
 

@@ -70,7 +70,8 @@ fn is_in_order(function: &AggregateUDF) -> bool {
 }
 
 fn is_one_value(key: &SortExpr) -> bool {
-    matches!(&key.expr, Expr::ScalarSubquery(subquery) if subquery.outer_ref_columns.is_empty())
+    matches!(&key.expr, Expr::ScalarSubquery(subquery)
+        if subquery.outer_ref_columns.is_empty() && subquery.subquery.max_rows().is_some_and(|rows| rows <= 1))
 }
 
 fn is_twice(keys: &[SortExpr]) -> bool {

@@ -58,7 +58,7 @@ fn names_that_are_not_there_are_said_with_what_was_meant() {
     assert_eq!((error.position(), error.hint()), (Some(17), Some("columns there are: id, v")));
     let error = db.error("DELETE FROM other.tt WHERE id = 1");
     assert_eq!((error.to_string().as_str(), error.hint()), ("table \"other.tt\" does not exist", Some("did you mean \"t\"?")));
-    for sql in ["SELECT * FROM __quiver.target", "DELETE FROM __quiver.target", "SELECT __quiver_row_id FROM t"] {
+    for sql in ["SELECT * FROM __quiver.statement.target", "DELETE FROM __quiver.statement.target", "SELECT __quiver_row_id FROM t"] {
         assert!(db.error(sql).to_string().contains("does not exist"), "{sql}");
     }
 }

@@ -84,7 +84,11 @@ impl ScalarUDFImpl for GetField {
         let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         for key in path {
-            let base = value.into_array(rows)?;
+            let base = match (value, &key) {
+                // A constant map is not copied for each row.
+                (ColumnarValue::Scalar(map @ ScalarValue::Map(_)), ColumnarValue::Array(_)) => map.to_array()?,
+                (value, _) => value.into_array(rows)?,
+            };
             let key = match (base.as_map_opt(), key) {
                 (Some(map), ColumnarValue::Scalar(constant)) if !constant.is_null() && !map.key_type().is_nested() => {
                     ColumnarValue::Scalar(ScalarValue::try_from_array(&as_keys(&constant.to_array()?, map.key_type())?, 0)?)
@@ -113,14 +117,15 @@ impl ScalarUDFImpl for GetField {
     }
 }
 
-/// The values for a key per row.
+/// The values for a key per row, of a map per row or of one map.
 fn of_each_key(map: &MapArray, keys: &ArrayRef) -> Result<ArrayRef> {
     let keys = as_keys(keys, map.key_type())?;
     let order = comparator(map.keys(), &keys)?;
     let offsets = map.value_offsets();
-    let found = (0..map.len()).map(|row| {
-        let is_there = map.is_valid(row) && keys.is_valid(row);
-        let mut entries = offsets[row] as usize..offsets[row + 1] as usize;
+    let found = (0..keys.len()).map(|row| {
+        let map_row = if map.len() == 1 { 0 } else { row };
+        let is_there = map.is_valid(map_row) && keys.is_valid(row);
+        let mut entries = offsets[map_row] as usize..offsets[map_row + 1] as usize;
         entries.find(|entry| is_there && order(*entry, row).is_eq()).map(|entry| entry as u64)
     });
     Ok(take(map.values(), &found.collect::<UInt64Array>(), None)?)
