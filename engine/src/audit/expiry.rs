@@ -8,9 +8,9 @@ use datafusion::common::Result;
 use pmem_store::{RoaringBitmap, Store};
 
 use super::table::{TIME, retention_ms, stored};
-use crate::constraints::{DeletedRows, ZoneCursor, all_parts, read_zones};
 use common::clock::now_ms;
 use common::error::EngineError;
+use table::constraints::{DeletedRows, ZoneCursor, all_parts, read_zones};
 
 /// Deletes rows older than the retention, and returns how many. Rows are in the order of time, so it stops at the first zone that is
 /// young enough.

@@ -7,10 +7,10 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewAr
 use arrow::datatypes::{Schema, SchemaRef};
 use pmem_store::{Durability, NewTable, Store, StoreError, TableAlteration, TableSnapshot, TableVersion};
 
-use crate::physical::physical_rows;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::types::{declared_schema, physical_schema};
+use table::physical::physical_rows;
 
 pub const AUDIT_TABLE: &str = "audit";
 

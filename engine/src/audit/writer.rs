@@ -11,7 +11,7 @@ use pmem_store::{Store, StoreError};
 use super::expiry::expire;
 use super::refused::RefusedLogins;
 use super::table::{AUDIT_TABLE, AuditRow, add};
-use crate::blocking::holding_up_nobody;
+use table::blocking::holding_up_nobody;
 
 /// A row is written at most this long after its statement.
 const WAIT_MAX: Duration = Duration::from_secs(1);

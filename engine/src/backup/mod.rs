@@ -16,8 +16,8 @@ pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
 pub use self::client::back_up;
 pub(crate) use self::server::Listener;
-use crate::blocking::blocking;
 use common::error::EngineError;
+use table::blocking::blocking;
 
 /// Called repeatedly with the progress; returns whether to continue.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;

@@ -12,9 +12,12 @@ mod remote;
 mod schema;
 mod stored_name;
 mod table;
+#[cfg(test)]
+mod tests;
 mod view;
 mod view_planner;
 
+pub(crate) use self::table::{StoreTable, check_writable, not_writable, not_writable_view};
 pub use listing::TableListing;
 pub(crate) use listing::system_listing;
 pub(crate) use private_tables::{PrivateTable, SCHEMA, register_private};
@@ -23,6 +26,5 @@ pub(crate) use pruned_table::{plan_with_referenced_columns, plan_with_whole_tabl
 pub(crate) use referenced_columns::constraint_of;
 pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use stored_name::resolve;
-pub(crate) use table::{StoreTable, check_writable, not_writable, not_writable_view};
 pub(crate) use view::external_provider;
 pub(crate) use view_planner::ViewPlanner;

@@ -14,10 +14,10 @@ use super::table::StoreTable;
 use super::view;
 use crate::access::Authorization;
 use crate::catalog::past_table::{PastTable, table_at};
-use crate::definition::EXTERNAL;
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use sql::split_name;
+use table::definition::EXTERNAL;
 
 #[derive(Debug)]
 pub struct StoreSchema {

@@ -20,10 +20,7 @@ use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
-use crate::blocking::holding_up_nobody;
-use crate::definition::external_definition;
 use crate::shared::EngineShared;
-use crate::time_zone::table_in_zone;
 use common::engine_settings::switches;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
@@ -31,6 +28,9 @@ use common::privilege::Privilege;
 use common::type_names::qualified;
 use files::import::check_arrow;
 use sql::kept_statement;
+use table::blocking::holding_up_nobody;
+use table::definition::external_definition;
+use table::time_zone::table_in_zone;
 
 /// Views may use views; a view that refers to itself must be stopped.
 const DEPTH_MAX: usize = 64;

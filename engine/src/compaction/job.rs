@@ -19,10 +19,10 @@ use super::row_mapping::RowMapping;
 use super::runs::{CompactionOutcome, OpenRun, Runs};
 use super::segment_summary::TARGET_BYTES;
 use super::stop_signal::StopSignal;
-use crate::blocking::blocking;
-use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::types::physical_schema;
+use table::blocking::blocking;
+use table::scan::ScanPart;
 
 /// The name of the commit in the history of versions.
 const OPERATION: &str = "COMPACT";

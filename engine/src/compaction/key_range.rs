@@ -10,9 +10,9 @@ use datafusion::common::Result;
 use pmem_store::{TableSegment, TableSnapshot};
 
 use super::segment_summary::SegmentSummary;
-use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::types::physical_schema;
+use table::scan::ScanPart;
 
 /// The least and the greatest key as bytes that compare as the keys do, or bounds of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

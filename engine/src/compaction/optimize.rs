@@ -12,8 +12,8 @@ use super::pick::{Effort, Job, Limits, pick_jobs};
 use super::rate_limiter::RateLimiter;
 use super::runs::CompactionOutcome;
 use super::stop_signal::StopSignal;
-use crate::blocking::blocking;
 use common::error::EngineError;
+use table::blocking::blocking;
 
 /// The bytes that one job may write: a whole table up to this size; beyond it a limit on the work that a failure would lose.
 const JOB_BYTES_MAX: u64 = 64 << 30;

@@ -18,8 +18,8 @@ use datafusion::prelude::SessionConfig;
 use pmem_store::{TableSnapshot, ZONE_ROWS};
 
 use super::memory::{JobMemory, Need};
-use crate::scan::{ScanPart, StoreScan};
 use semantics::cancel;
+use table::scan::{ScanPart, StoreScan};
 
 /// Each stream of a merge holds the batch that is being merged, the next one, and their keys.
 const MERGED_MAX: usize = 16;

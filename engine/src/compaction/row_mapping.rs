@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::UInt64Array;
 use pmem_store::ReplacedSegment;
 
-use crate::scan::ScanPart;
-use crate::scan::row_id::decode;
 use common::error::EngineError;
+use table::scan::ScanPart;
+use table::scan::row_id::decode;
 
 /// Four bytes per row, including deleted rows.
 pub struct RowMapping {

@@ -3,9 +3,9 @@
 use datafusion::sql::sqlparser::ast::{ConflictTarget, Ident, ObjectName};
 
 use super::target::ChangeTarget;
-use crate::constraints::{constraints_of, unique_keys};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use table::constraints::{constraints_of, unique_keys};
 
 /// The key that an INSERT … ON CONFLICT names, as positions of columns.
 pub fn conflict_key(ctx: &StatementContext, target: &ChangeTarget, named: Option<ConflictTarget>) -> Result<Vec<usize>, EngineError> {

@@ -14,11 +14,11 @@ use super::private_names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
 use super::select::{Finder, Item, query_of};
 use super::target::ChangeTarget;
 use crate::catalog::PrivateTable;
-use crate::constraints::check_shape;
-use crate::scan::row_id::ROW_ID;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use semantics::optimizer::with_shapes;
+use table::constraints::check_shape;
+use table::scan::row_id::ROW_ID;
 
 /// The action for rows of one kind. The first clause whose kind and condition match decides.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,11 +16,11 @@ use futures::StreamExt;
 use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
 use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, NEW_ROW_START, Operation};
-use crate::blocking::blocking;
 use crate::catalog::StoreTable;
-use crate::scan::row_id;
 use crate::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
 use common::error::EngineError;
+use table::blocking::blocking;
+use table::scan::row_id;
 
 #[derive(Debug)]
 pub struct ChangeSink {

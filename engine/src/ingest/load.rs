@@ -11,9 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuil
 use pmem_store::StoreError;
 
 use crate::audit::check_not_audit;
-use crate::constraints::planned_defaults;
 use crate::execution::StatementContext;
-use crate::time_zone::schema_in_zone;
 use crate::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -21,6 +19,8 @@ use common::types::declared_schema;
 use files::import::FileScan;
 use files::import::rows::{OnceTable, RowSource};
 use sql::KeyColumn;
+use table::constraints::planned_defaults;
+use table::time_zone::schema_in_zone;
 
 /// What to do about an existing table of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use arrow::error::ArrowError;
 use pmem_store::StoreError;
 
 use super::target::InsertTarget;
-use crate::constraints::check_shapes;
 use common::error::EngineError;
 use semantics::functions::{cast_nearest, own_values, with_one_nan};
+use table::constraints::check_shapes;
 
 /// The rows in the types and in the order of the table.
 pub fn rows_of_batch(target: &InsertTarget, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {

@@ -8,11 +8,8 @@ use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, StoreError, Tab
 
 use super::Session;
 use crate::audit::check_not_audit;
-use crate::blocking::{blocking, blocking_here};
-use crate::constraints::Enforcer;
 use crate::insert::{InsertTarget, InsertValues, insert_values};
 use crate::output::{QueryOutput, ReportSources};
-use crate::physical::physical_rows;
 use crate::queries::{Query, StatementKind};
 use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, check_not_null};
 use common::count::count_batch;
@@ -21,6 +18,9 @@ use common::error::EngineError;
 use common::memory::QueryPool;
 use common::privilege::Privilege;
 use common::report::ReportCollector;
+use table::blocking::{blocking, blocking_here};
+use table::constraints::Enforcer;
+use table::physical::physical_rows;
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; `None` if it has to be planned.

@@ -12,10 +12,10 @@ use pmem_store::{StoreError, TableSnapshot};
 
 use super::Session;
 use crate::queries::StatementKind;
-use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::full_name;
+use table::scan::ScanPart;
 
 /// A part whose rows are in more pieces than this is read faster by a query.
 const PIECES_MAX: usize = 10_000;

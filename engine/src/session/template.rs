@@ -9,8 +9,6 @@ use datafusion::prelude::SessionContext;
 
 use super::planner::StatementPlanner;
 use super::tables::tables_of;
-use crate::scan::await_join_filters::AwaitJoinFilters;
-use crate::scan::skip_rows::SkipRows;
 use crate::shared::EngineShared;
 use common::cancellable_rules::{
     AnalyzerRules, OptimizerRules, PhysicalRules, cancellable_analyzer_rules, cancellable_optimizer_rules, cancellable_physical_rules,
@@ -20,6 +18,8 @@ use semantics::functions;
 use semantics::functions::list_operators::ListOperators;
 use semantics::functions::untyped_nulls::UntypedNulls;
 use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
+use table::scan::await_join_filters::AwaitJoinFilters;
+use table::scan::skip_rows::SkipRows;
 
 /// A session's own state, without a catalog. All share DataFusion's `session_id`, which nothing reads: the engine numbers sessions
 /// itself.

@@ -18,15 +18,15 @@ use tempfile::TempDir;
 use crate::audit::{AuditWriter, OpenAuditWriter};
 use crate::backup::Listener;
 use crate::compaction::Maintenance;
-use crate::constraints::RuleContext;
 use crate::options::EngineOptions;
 use crate::planning::Planning;
 use crate::queries::{AdmissionLimits, Queries};
 use crate::remote_tables::RemoteTables;
-use crate::scan::StatisticsCache;
 use crate::transactions::OpenTransactions;
 use common::error::EngineError;
 use config::{SessionDefaults, config};
+use table::constraints::RuleContext;
+use table::scan::StatisticsCache;
 
 #[derive(Debug)]
 pub struct EngineShared {

@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::catalog::{self, StoreTable};
-use crate::constraints::primary_key;
 use sql::merged_names::normalized;
+use table::constraints::primary_key;
 
 /// Whether the error is about a column that is not in GROUP BY.
 pub fn is_about_groups(error: &DataFusionError) -> bool {

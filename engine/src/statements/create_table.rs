@@ -14,7 +14,6 @@ use super::draft::Draft;
 use super::table_options::set_options;
 use super::temporary_table::create_temporary;
 use crate::catalog::resolve;
-use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use crate::dml::count;
 use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
@@ -27,6 +26,7 @@ use kernels::matrix::{InPlaceTable, filled_in_place};
 use sql::column_list::TableClauses;
 use sql::order_clause::KeyColumn;
 use sql::sql_types::type_metadata;
+use table::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 
 /// Returns the number of rows, or `None` if the statement has no query.
 pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {

@@ -5,13 +5,13 @@ use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
 use crate::catalog::resolve;
-use crate::definition::{EXTERNAL, VIEW};
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use common::privilege::Privilege;
 use sql::tokens::tokenize;
 use sql::versions::alias_version;
+use table::definition::{EXTERNAL, VIEW};
 
 pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineError> {
     match ddl {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use pmem_store::{ColumnInfo, ColumnOrder, StoreError, TableAlteration, TableSnapshot};
 
-use crate::constraints::{Check, Constraint, Declared, DeclaredRule, Key, Rule, TableRules, constraints_of};
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::type_names::declared_name;
+use table::constraints::{Check, Constraint, Declared, DeclaredRule, Key, Rule, TableRules, constraints_of};
 
 #[derive(Debug, Clone)]
 pub struct Draft {

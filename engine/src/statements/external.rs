@@ -8,9 +8,9 @@ use pmem_store::ViewRecord;
 
 use super::ddl::{check_new_view, commit};
 use crate::catalog::{external_provider, is_of_node, is_remote, resolve};
-use crate::definition::{EXTERNAL, external_definition};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use table::definition::{EXTERNAL, external_definition};
 
 pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTable) -> Result<(), EngineError> {
     let (namespace, name) = resolve(&TableReference::parse_str(&table.name.to_string()))?;

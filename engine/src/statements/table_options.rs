@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
 
-use crate::constraints::identifier;
 use common::error::{EngineError, nearest};
+use table::constraints::identifier;
 
 /// Each option with its allowed values.
 const OPTIONS: [(&str, &[&str]); 1] = [("durability", &["sync", "async"])];

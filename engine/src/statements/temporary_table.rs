@@ -11,7 +11,6 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
 use super::create_table::{check_names, table_schema};
-use crate::constraints::column_clauses;
 use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
 use crate::temporary::ChunkBuilder;
@@ -20,6 +19,7 @@ use common::names::{CATALOG, TEMP};
 use common::report::ReportCollector;
 use sql::column_list::TableClauses;
 use sql::sql_types::type_metadata;
+use table::constraints::column_clauses;
 
 /// Returns the number of rows, or `None` if the statement has no query.
 ///

@@ -8,7 +8,6 @@ use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, Version
 
 use super::ddl::commit;
 use crate::audit::set_retention_ms;
-use crate::blocking::blocking;
 use crate::catalog::past_table::{no_snapshot, version_of};
 use crate::catalog::resolve;
 use crate::execution::StatementContext;
@@ -22,6 +21,7 @@ use sql::versions::duration::duration_ms;
 use sql::versions::evaluate::constant;
 use sql::versions::point::Point;
 use sql::versions::statement::{Expiry, VersionStatement};
+use table::blocking::blocking;
 
 /// The retention of `system.audit`.
 const AUDIT_RETENTION: &str = "audit_retention";

@@ -17,8 +17,8 @@ use super::{columns, compactions, grants, queries, segments, settings, snapshots
 use crate::access::Authorization;
 use crate::shared::EngineShared;
 use crate::temporary::TemporaryTables;
-use crate::time_zone::{plan_in_zone, schema_in_zone};
 use crate::transactions::TransactionSlot;
+use table::time_zone::{plan_in_zone, schema_in_zone};
 
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;

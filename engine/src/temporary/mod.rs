@@ -18,7 +18,7 @@ mod sink;
 mod table;
 mod tables;
 
+pub(crate) use self::table::TemporaryTable;
 pub(crate) use rows::ChunkBuilder;
 pub(crate) use schema::TemporarySchema;
-pub(crate) use table::TemporaryTable;
 pub(crate) use tables::{TemporaryRows, TemporaryTables, VOLATILE};

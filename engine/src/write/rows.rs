@@ -11,9 +11,9 @@ use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transac
 
 use super::scope::WriteScope;
 use super::staged_rows::{RowSink, StagedRows};
-use crate::blocking::blocking;
-use crate::constraints::{Constraint, Enforcer, TableRules};
 use common::error::EngineError;
+use table::blocking::blocking;
+use table::constraints::{Constraint, Enforcer, TableRules};
 
 /// The destination of rows.
 #[derive(Debug, Clone)]

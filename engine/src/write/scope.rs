@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pmem_store::{Snapshot, Store, StoreError, Transaction};
 
-use crate::blocking::holding_up_nobody;
-use crate::constraints::TableRules;
 use crate::queries::CommitGuard;
 use crate::shared::EngineShared;
 use crate::transactions::TransactionSlot;
 use common::error::EngineError;
+use table::blocking::holding_up_nobody;
+use table::constraints::TableRules;
 
 /// How the writes of one statement reach the store. Created when the statement is planned.
 #[derive(Debug, Clone)]

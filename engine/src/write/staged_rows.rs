@@ -7,11 +7,11 @@ use arrow::datatypes::{DataType, SchemaRef};
 use pmem_store::segment::{Elements, OtherColumns};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
-use crate::constraints::Enforcer;
-use crate::physical::{physical_rows, with_floats_of, with_valid_decimals};
 use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::types::physical_schema;
+use table::constraints::Enforcer;
+use table::physical::{physical_rows, with_floats_of, with_valid_decimals};
 
 /// Up to this many bytes of rows go to a table's log; more rows make a segment of their own.
 pub const FEW_BYTES: usize = 1 << 20;

@@ -6,13 +6,13 @@ use pmem_store::StoreError;
 
 use super::columns;
 use crate::catalog::resolve;
-use crate::constraints::{identifier, table_constraint};
 use crate::execution::StatementContext;
 use crate::statements::draft::Draft;
 use crate::statements::table_options::set_options;
 use crate::write::key_of;
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
+use table::constraints::{identifier, table_constraint};
 
 pub async fn apply(
     ctx: &StatementContext,

@@ -6,12 +6,12 @@ use datafusion::sql::sqlparser::ast::{AlterColumnOperation, ColumnDef, DataType 
 use pmem_store::{ColumnInfo, StoreError};
 
 use super::widen::{initial_text, is_wider, widened_initial};
-use crate::constraints::{Rule, column_clauses, default_value, identifier, renamed};
 use crate::execution::StatementContext;
 use crate::statements::create_table::column_field;
 use crate::statements::draft::Draft;
 use common::error::EngineError;
 use common::type_names::column_type_name;
+use table::constraints::{Rule, column_clauses, default_value, identifier, renamed};
 
 pub async fn add(ctx: &StatementContext, draft: &mut Draft, column: ColumnDef, if_not_exists: bool) -> Result<(), EngineError> {
     let name = identifier(&column.name);

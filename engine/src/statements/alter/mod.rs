@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
 
 use super::draft::Draft;
-use crate::blocking::blocking;
 use crate::catalog::resolve;
-use crate::constraints::{check_existing, others_have_written};
-use crate::definition::VIEW;
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
 use sql::order_clause::KeyColumn;
+use table::blocking::blocking;
+use table::constraints::{check_existing, others_have_written};
+use table::definition::VIEW;
 
 /// `key` is the clause ORDER BY or CLUSTER BY, if there is one.
 pub async fn alter_table(ctx: &StatementContext, alter: ast::AlterTable, key: Option<Vec<KeyColumn>>) -> Result<(), EngineError> {

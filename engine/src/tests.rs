@@ -5,10 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array};
 use tokio::runtime::Runtime;
 
-use super::enforcer::{all_parts, key_search};
-use super::new_keys::NewKeys;
-use super::rules::TableRules;
 use crate::{Engine, EngineOptions};
+use table::constraints::{NewKeys, TableRules, all_parts, key_search};
 
 const ROWS: i64 = 300_000;
 

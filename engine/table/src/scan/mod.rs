@@ -12,7 +12,7 @@ mod part;
 mod partition;
 mod projection;
 mod pruning;
-pub(crate) mod row_id;
+pub mod row_id;
 mod selection;
 mod selectivity;
 pub mod skip_rows;
@@ -20,11 +20,9 @@ mod source;
 mod statistics;
 mod statistics_cache;
 mod stream;
-#[cfg(test)]
-mod tests;
 
-pub(crate) use part::ScanPart;
-pub(crate) use projection::projected_columns;
+pub use part::ScanPart;
+pub use projection::projected_columns;
 pub use source::StoreScan;
-pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some};
-pub(crate) use statistics_cache::{StatisticsCache, statistics_of};
+pub use statistics::{TableStatistics, open_parts, statistics_of_some};
+pub use statistics_cache::{StatisticsCache, statistics_of};
