@@ -2,7 +2,6 @@
 //!
 //! There is no network code here, and no file format of ours: that is in `pmem_store`.
 
-mod access;
 mod audit;
 pub mod backup;
 mod catalog;
@@ -24,14 +23,10 @@ mod shared;
 mod sql_planner;
 mod statements;
 mod system;
-mod temporary;
 #[cfg(test)]
 mod tests;
-mod transactions;
 mod usage;
-mod write;
 
-pub use access::Identity;
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
 pub use catalog::TableListing;
@@ -55,6 +50,7 @@ pub use semantics::functions::{chain_as_operators, function_as_cast};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
 pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
+pub use table::access::Identity;
 pub use usage::Usage;
 
 /// Imports files and batches of a program into tables.

@@ -14,13 +14,13 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
-use crate::access::ReadRecheck;
 use crate::queries::{Outcome, ResultStream, StatementEntry, StatementKind, spilled_bytes};
 use crate::sql_planner::explain_error::run_error;
-use crate::transactions::TransactionSlot;
 use common::error::EngineError;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
+use table::access::ReadRecheck;
+use table::transactions::TransactionSlot;
 
 /// The sources of the report's numbers while a statement runs.
 #[derive(Debug, Clone)]

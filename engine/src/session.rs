@@ -12,7 +12,6 @@ use pmem_store::Author;
 use tokio::sync::MutexGuard;
 use tracing::Instrument;
 
-use crate::access::SessionAccess;
 use crate::catalog::{self, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
 use crate::execution::StatementContext;
@@ -31,12 +30,13 @@ use crate::statements::describe::described_table;
 use crate::statements::external::create_external;
 use crate::statements::maintenance::run_maintenance;
 use crate::statements::versions::run_versions;
-use crate::transactions::TransactionSlot;
 use common::error::EngineError;
 use common::names::CATALOG;
 use common::stack::deep;
 use semantics::functions;
 use sql::{self, Parsed, StatementText};
+use table::access::SessionAccess;
+use table::transactions::TransactionSlot;
 
 mod append;
 mod batch_execution;

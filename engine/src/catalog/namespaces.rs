@@ -8,8 +8,8 @@ use super::information_schema::InformationSchema;
 use super::provider::CatalogHandle;
 use super::schema::StoreSchema;
 use crate::system::SystemSchema;
-use crate::temporary::TemporarySchema;
 use common::names::{INFORMATION_SCHEMA, SYSTEM, TEMP};
+use table::temporary::TemporarySchema;
 
 impl CatalogProvider for CatalogHandle {
     fn schema_names(&self) -> Vec<String> {

@@ -11,16 +11,17 @@ use pmem_store::{Author, Snapshot, StoreError};
 
 use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
-use crate::access::{Authorization, SessionAccess, seen};
 use crate::planning::Work;
-use crate::queries::{CommitGuard, Principal};
+use crate::queries::Principal;
 use crate::shared::EngineShared;
-use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
-use crate::transactions::TransactionSlot;
-use crate::write::WriteScope;
 use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
+use table::access::{Authorization, SessionAccess, seen};
+use table::commit_guard::CommitGuard;
+use table::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
+use table::transactions::TransactionSlot;
+use table::write::WriteScope;
 
 /// The catalog of a session, or that of a statement, which is derived from it.
 #[derive(Debug, Clone)]
@@ -185,7 +186,7 @@ impl StoreCatalog {
 
     /// The scope in which the statement that is being planned writes.
     pub fn write_scope(&self) -> WriteScope {
-        WriteScope::new(&self.engine, &self.transaction, self.snapshot(), self.commit_guard.clone())
+        WriteScope::new(self.engine.clone(), &self.transaction, self.snapshot(), self.commit_guard.clone())
     }
 
     /// The session's time zone.

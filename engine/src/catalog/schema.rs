@@ -12,11 +12,11 @@ use super::provider::StoreCatalog;
 use super::pruned_table::as_named;
 use super::table::StoreTable;
 use super::view;
-use crate::access::Authorization;
 use crate::catalog::past_table::{PastTable, table_at};
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use sql::split_name;
+use table::access::Authorization;
 use table::definition::EXTERNAL;
 
 #[derive(Debug)]

@@ -16,20 +16,20 @@ use pmem_store::{StoreError, TableSnapshot, ViewRecord};
 
 use super::provider::not_for_temporary;
 use super::pruned_table::physical_filters;
-use crate::access::Authorization;
 use crate::audit::check_not_audit;
 use crate::shared::EngineShared;
 use crate::system::SystemTable;
-use crate::temporary::TemporaryTable;
-use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use common::type_names::qualified;
+use table::access::Authorization;
 use table::constraints::planned_defaults;
 use table::definition::{EXTERNAL, table_definition};
 use table::scan::row_id::{ROW_ID, with_row_id};
 use table::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
+use table::temporary::TemporaryTable;
 use table::time_zone::schema_in_zone;
+use table::write::{self, WriteScope};
 
 #[derive(Debug)]
 pub struct StoreTable {

@@ -17,10 +17,10 @@ use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
 use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, NEW_ROW_START, Operation};
 use crate::catalog::StoreTable;
-use crate::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
 use common::error::EngineError;
 use table::blocking::blocking;
 use table::scan::row_id;
+use table::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
 
 #[derive(Debug)]
 pub struct ChangeSink {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Engine;
-use crate::access::{Identity, SessionAccess, fits, random_key};
 use crate::session::Session;
 use common::error::EngineError;
+use table::access::{Identity, SessionAccess, fits, random_key};
 
 impl Engine {
     pub fn has_users(&self) -> bool {

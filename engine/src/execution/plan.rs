@@ -9,12 +9,12 @@ use datafusion::sql::parser::Statement;
 use futures::FutureExt;
 
 use super::statement_context::StatementContext;
-use crate::access::check_statement_kind;
 use crate::planning;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
 use common::error::EngineError;
 use sql::{self, Parsed};
+use table::access::check_statement_kind;
 
 impl StatementContext {
     /// The parsed statement. Its user is allowed to run statements of this kind.

@@ -13,17 +13,18 @@ use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_s
 use parking_lot::Mutex;
 
 use super::result_schema::as_planned;
-use crate::access::{ReadRecheck, SessionAccess};
 use crate::catalog::StoreCatalog;
 use crate::output::{QueryOutput, ReportSources};
 use crate::parameters::FunctionParameters;
-use crate::queries::{AdmittedStream, CommitGuard, Query, StatementKind, reads_system_alone};
+use crate::queries::{AdmittedStream, Query, StatementKind, reads_system_alone};
 use crate::shared::EngineShared;
 use common::count::count_batch;
 use common::error::EngineError;
 use common::memory::{QueryPool, StatementMemory};
 use common::report::ReportCollector;
 use semantics::cancel;
+use table::access::{ReadRecheck, SessionAccess};
+use table::commit_guard::CommitGuard;
 
 /// The state and resources of a statement; the session passes it to each step.
 pub struct StatementContext {

@@ -12,7 +12,6 @@ use pmem_store::StoreError;
 
 use crate::audit::check_not_audit;
 use crate::execution::StatementContext;
-use crate::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::types::declared_schema;
@@ -21,6 +20,7 @@ use files::import::rows::{OnceTable, RowSource};
 use sql::KeyColumn;
 use table::constraints::planned_defaults;
 use table::time_zone::schema_in_zone;
+use table::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 
 /// What to do about an existing table of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use pmem_store::{DEFAULT_NAMESPACE, Durability, TableSnapshot, TableVersion};
 use super::literal::{Literal, column};
 use super::statement::InsertValues;
 use crate::shared::EngineShared;
-use crate::write::{WriteMode as Written, WriteTarget, nullable};
 use common::error::EngineError;
 use common::types::physical_schema;
 use table::constraints::TableRules;
 use table::time_zone::schema_in_zone;
+use table::write::{WriteMode as Written, WriteTarget, nullable};
 
 /// A session writes to few tables; beyond this number the cache is cleared.
 const KEPT_MAX: usize = 64;

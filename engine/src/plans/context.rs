@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 
 use super::binding::Binding;
 use super::reads::check_reads;
-use crate::access::check_statement_kind;
 use crate::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
 use crate::planning;
 use crate::sql_planner::explain_error::explain_error;
@@ -24,6 +23,7 @@ use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
+use table::access::check_statement_kind;
 
 /// Names resolve as in an SQL statement that runs now in the same session.
 pub struct PlanContext {

@@ -3,10 +3,10 @@
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, KillType};
 
-use super::commit_guard::{StopOutcome, StopReason};
 use super::principal::Principal;
 use super::registry::Queries;
 use common::error::EngineError;
+use table::commit_guard::{StopOutcome, StopReason};
 
 /// The number in a KILL; `None` for other statements.
 pub fn killed_by(statement: &Statement) -> Result<Option<u64>, EngineError> {

@@ -3,7 +3,6 @@
 //!
 //! - [`registry`] — the running statements, and how each begins and ends; [`query`] is one of them
 //! - [`kind`] — the kinds of statements; [`record`] what is kept of one after its end
-//! - [`commit_guard`] — whether a statement may go on, and from when on nothing can stop it
 //! - [`admission_queue`] — the permits to run, and who has them; [`admitted_stream`] the stream that asks for one
 //! - [`timeouts`] — the thread that enforces timeouts; [`kill`] the statement KILL
 //! - [`principal`] — who runs a statement; [`text`] the shown part of its text; [`totals`] the outcomes of statements
@@ -13,7 +12,6 @@
 
 mod admission_queue;
 mod admitted_stream;
-mod commit_guard;
 mod kill;
 mod kind;
 mod principal;
@@ -26,7 +24,6 @@ mod totals;
 
 pub(crate) use admission_queue::AdmissionLimits;
 pub(crate) use admitted_stream::{AdmittedStream, reads_system_alone};
-pub(crate) use commit_guard::{CommitGuard, StopReason};
 pub(crate) use kill::{is_kill, killed_by};
 pub use kind::StatementKind;
 pub(crate) use principal::Principal;

@@ -10,12 +10,12 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
-use super::commit_guard::CommitGuard;
 use super::kind::StatementKind;
 use super::principal::Principal;
 use super::text::Text;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
+use table::commit_guard::CommitGuard;
 
 /// The stream of a result. Stopping a statement also drops it, because a reader that does not read frees nothing.
 #[derive(Default)]

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::admission_queue::{AdmissionLimits, AdmissionQueue, LOOK_EVERY};
-use super::commit_guard::{StopOutcome, StopReason};
 use super::kind::StatementKind;
 use super::principal::Principal;
 use super::query::{Query, StatementState};
@@ -19,6 +18,7 @@ use super::text::hides_something;
 use super::timeouts::TimeoutThread;
 use super::totals::{Outcome, StatementEnd};
 use common::error::EngineError;
+use table::commit_guard::{StopOutcome, StopReason};
 
 type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
 

@@ -10,9 +10,9 @@ use datafusion::common::TableReference;
 use super::Session;
 use crate::catalog::{CatalogHandle, TableListing, system_listing};
 use crate::sql_planner::explain_error::function_names;
-use crate::temporary::VOLATILE;
 use common::error::EngineError;
 use common::names::TEMP;
+use table::temporary::VOLATILE;
 
 impl Session {
     /// Tables and views for completion, including temporary ones; names in the default schema are unqualified.

@@ -11,7 +11,6 @@ use crate::audit::check_not_audit;
 use crate::insert::{InsertTarget, InsertValues, insert_values};
 use crate::output::{QueryOutput, ReportSources};
 use crate::queries::{Query, StatementKind};
-use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, check_not_null};
 use common::count::count_batch;
 use common::engine_settings::switches;
 use common::error::EngineError;
@@ -21,6 +20,7 @@ use common::report::ReportCollector;
 use table::blocking::{blocking, blocking_here};
 use table::constraints::Enforcer;
 use table::physical::physical_rows;
+use table::write::{FEW_BYTES, FEW_ROWS, RowWriter, check_not_null};
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; `None` if it has to be planned.

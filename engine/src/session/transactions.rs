@@ -7,11 +7,11 @@ use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIs
 use pmem_store::{GrantObject, TableId};
 
 use super::Session;
-use crate::access::SessionAccess;
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::queries::StatementKind;
 use common::error::EngineError;
+use table::access::SessionAccess;
 
 impl Session {
     /// Runs the statement if it is about transactions, or a KILL.
@@ -139,3 +139,6 @@ fn read_only(modes: &[TransactionMode]) -> Result<bool, EngineError> {
     }
     Ok(read_only)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,11 @@
 //!
 //! - `runtime` — memory and spill space
 //! - `config` — the initial settings of sessions
+//! - `store_context` — what tables need of it
 
 mod config;
 mod runtime;
+mod store_context;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -22,11 +24,11 @@ use crate::options::EngineOptions;
 use crate::planning::Planning;
 use crate::queries::{AdmissionLimits, Queries};
 use crate::remote_tables::RemoteTables;
-use crate::transactions::OpenTransactions;
 use common::error::EngineError;
 use config::{SessionDefaults, config};
 use table::constraints::RuleContext;
 use table::scan::StatisticsCache;
+use table::transactions::OpenTransactions;
 
 #[derive(Debug)]
 pub struct EngineShared {

@@ -11,9 +11,9 @@ use datafusion::sql::sqlparser::ast::{
     self, Ident, ObjectName, ObjectNamePart, Query, ShowCreateObject, TableFactor, TableObject, VisitMut, VisitorMut,
 };
 
-use crate::temporary::TemporaryTables;
 use common::error::EngineError;
 use common::names::TEMP;
+use table::temporary::TemporaryTables;
 
 /// Changes the statement in place. `lowers_names` says whether unquoted names are read in lower case.
 pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Statement, lowers_names: bool) -> Result<(), EngineError> {

@@ -17,7 +17,6 @@ use crate::catalog::resolve;
 use crate::dml::count;
 use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
-use crate::write::{Declarations, NewTable, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 use common::engine_settings::switches;
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -27,6 +26,7 @@ use sql::column_list::TableClauses;
 use sql::order_clause::KeyColumn;
 use sql::sql_types::type_metadata;
 use table::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
+use table::write::{Declarations, NewTable, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 
 /// Returns the number of rows, or `None` if the statement has no query.
 pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {

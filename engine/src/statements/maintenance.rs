@@ -12,12 +12,12 @@ use crate::backup::{backed_up_row, backup_to};
 use crate::catalog::resolve;
 use crate::compaction::{Optimized, Resources, checkpoint, optimize_table};
 use crate::execution::StatementContext;
-use crate::transactions::state_error;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::MaintenanceStatement;
 use table::blocking::blocking;
 use table::definition::EXTERNAL;
+use table::transactions::state_error;
 
 /// The columns of its result row; `None` if it has none.
 pub fn result_schema(statement: &MaintenanceStatement) -> Option<SchemaRef> {

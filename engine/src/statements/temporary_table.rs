@@ -13,13 +13,13 @@ use futures::StreamExt;
 use super::create_table::{check_names, table_schema};
 use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
-use crate::temporary::ChunkBuilder;
 use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::report::ReportCollector;
 use sql::column_list::TableClauses;
 use sql::sql_types::type_metadata;
 use table::constraints::column_clauses;
+use table::temporary::ChunkBuilder;
 
 /// Returns the number of rows, or `None` if the statement has no query.
 ///

@@ -12,7 +12,6 @@ use crate::catalog::past_table::{no_snapshot, version_of};
 use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::system::instants;
-use crate::transactions::state_error;
 use common::clock::now_ms;
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -22,6 +21,7 @@ use sql::versions::evaluate::constant;
 use sql::versions::point::Point;
 use sql::versions::statement::{Expiry, VersionStatement};
 use table::blocking::blocking;
+use table::transactions::state_error;
 
 /// The retention of `system.audit`.
 const AUDIT_RETENTION: &str = "audit_retention";

@@ -6,9 +6,9 @@ use pmem_store::TableSnapshot;
 
 use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
-use crate::temporary::TemporaryRows;
 use common::names::TEMP;
 use common::type_names::column_type_name;
+use table::temporary::TemporaryRows;
 
 struct Row {
     schema: String,

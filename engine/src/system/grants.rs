@@ -6,9 +6,9 @@ use pmem_store::{Access, GrantObject, Snapshot, StoreError};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
-use crate::access::Authorization;
 use common::error::store_error;
 use common::privilege::Privilege;
+use table::access::Authorization;
 
 pub struct GrantRow {
     pub grantee: String,

@@ -14,11 +14,11 @@ use pmem_store::Snapshot;
 
 use super::source::Source;
 use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
-use crate::access::Authorization;
 use crate::shared::EngineShared;
-use crate::temporary::TemporaryTables;
-use crate::transactions::TransactionSlot;
+use table::access::Authorization;
+use table::temporary::TemporaryTables;
 use table::time_zone::{plan_in_zone, schema_in_zone};
+use table::transactions::TransactionSlot;
 
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;

@@ -6,13 +6,13 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
-use crate::access::Authorization;
 use crate::queries::Query;
 use crate::shared::EngineShared;
-use crate::temporary::TemporaryTables;
-use crate::transactions::TransactionSlot;
 use common::error::store_error;
 use common::privilege::Privilege;
+use table::access::Authorization;
+use table::temporary::TemporaryTables;
+use table::transactions::TransactionSlot;
 
 pub struct Source<'a> {
     pub engine: &'a EngineShared,

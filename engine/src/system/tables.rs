@@ -7,11 +7,11 @@ use pmem_store::{TableRecord, TableSnapshot, ViewRecord};
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
 use super::view_redaction::mentions_hidden_name;
-use crate::temporary::{TemporaryRows, VOLATILE};
 use common::error::store_error;
 use common::names::TEMP;
 use common::type_names::qualified;
 use table::definition::{VIEW, key_text, table_definition};
+use table::temporary::{TemporaryRows, VOLATILE};
 
 #[derive(Default)]
 struct Row {

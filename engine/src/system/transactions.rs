@@ -7,7 +7,7 @@ use datafusion::common::Result;
 
 use super::build::{REQUIRED, batch, booleans, instants, numbers};
 use super::source::Source;
-use crate::transactions::OpenTransaction;
+use table::transactions::OpenTransaction;
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows: Vec<(OpenTransaction, bool)> = Vec::new();

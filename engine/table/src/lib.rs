@@ -1,15 +1,26 @@
-//! How the rows of a stored table are read and written, and what they must satisfy.
+//! The tables of a store: how their rows are read and written, what they must satisfy, and who may use them.
 //!
 //! - [`scan`] — reads a table in place
-//! - [`constraints`] — rules for its rows, and the values of columns that a statement omits
-//! - [`definition`] — the statements that recreate it
-//! - [`time_zone`], [`physical`] — its rows in the types that a session sees, and in the types of a segment
+//! - [`write`] — writes rows, in the session's transaction ([`transactions`]) or in one of the statement's own
+//! - [`constraints`] — rules for the rows of a table, and the values of columns that a statement omits
+//! - [`definition`] — the statements that recreate a table
+//! - [`access`] — the principals of sessions, and their rights on tables
+//! - [`commit_guard`] — whether a statement may go on, and from when on nothing can stop it
+//! - [`temporary`] — tables in memory that end with their session
+//! - [`time_zone`], [`physical`] — rows in the types that a session sees, and in the types of a segment
+//! - [`store_context`] — what tables need of the engine
 //!
 //! It knows no sessions, no statements and no maintenance: these are in `engine`.
 
+pub mod access;
 pub mod blocking;
+pub mod commit_guard;
 pub mod constraints;
 pub mod definition;
 pub mod physical;
 pub mod scan;
+pub mod store_context;
+pub mod temporary;
 pub mod time_zone;
+pub mod transactions;
+pub mod write;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pmem_store::{Snapshot, Store};
 
-use crate::access::{Authorization, SessionAccess, seen};
 use common::error::EngineError;
+use table::access::{Authorization, SessionAccess, seen};
 
 /// Read under the commit lock: an object that existed when the statement began may be gone by then, and so may the privilege.
 pub struct CurrentAccess {

@@ -4,11 +4,11 @@ use arrow::array::RecordBatch;
 
 use super::Change;
 use super::object::{owned_object, words_of};
-use crate::access::{PUBLIC, all_roles, principal};
 use crate::execution::StatementContext;
 use crate::system::{GrantRow, grant_rows, grants_batch};
 use common::error::EngineError;
 use sql::access::statement::{GrantTarget, GrantedPrivileges};
+use table::access::{PUBLIC, all_roles, principal};
 
 pub fn grant(privileges: GrantedPrivileges, on: GrantTarget, to: Vec<String>) -> Change {
     Box::new(move |now, access| {

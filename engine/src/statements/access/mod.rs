@@ -13,12 +13,12 @@ use pmem_store::Access;
 
 use self::current_access::CurrentAccess;
 use crate::execution::StatementContext;
-use crate::queries::{CommitGuard, StopReason};
 use crate::system::grants_batch;
-use crate::transactions::state_error;
 use common::error::EngineError;
 use sql::access::statement::{AccessStatement, GrantTarget, UserChange};
 use table::blocking::blocking;
+use table::commit_guard::{CommitGuard, StopReason};
+use table::transactions::state_error;
 
 /// A change of users, roles and grants. It runs under the commit lock, so neither they nor their objects can change meanwhile.
 pub type Change = Box<dyn FnOnce(&CurrentAccess, &mut Access) -> Result<(), EngineError> + Send>;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use pmem_store::{Access, PrincipalRecord, StoreError};
 
 use super::Change;
-use crate::access::{PUBLIC, all_roles, check_admins_left, hashed, no_principal, principal, random_epoch};
 use common::clock::now_ms;
 use common::error::EngineError;
 use sql::access::statement::{Secret, UserChange};
+use table::access::{PUBLIC, all_roles, check_admins_left, hashed, no_principal, principal, random_epoch};
 
 const NAME_BYTES_MAX: usize = 128;
 

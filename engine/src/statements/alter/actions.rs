@@ -9,10 +9,10 @@ use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::statements::draft::Draft;
 use crate::statements::table_options::set_options;
-use crate::write::key_of;
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
 use table::constraints::{identifier, table_constraint};
+use table::write::key_of;
 
 pub async fn apply(
     ctx: &StatementContext,

@@ -11,9 +11,9 @@ use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transac
 
 use super::scope::WriteScope;
 use super::staged_rows::{RowSink, StagedRows};
+use crate::blocking::blocking;
+use crate::constraints::{Constraint, Enforcer, TableRules};
 use common::error::EngineError;
-use table::blocking::blocking;
-use table::constraints::{Constraint, Enforcer, TableRules};
 
 /// The destination of rows.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl RowWriter {
             WriteMode::Existing { id, .. } => (*id, scope.rules_of(&target.namespace, &target.table)?),
             WriteMode::New { declared, .. } => {
                 let Declarations { columns, constraints, .. } = declared;
-                let rules = TableRules::new(&scope.engine().rules, &target.table, &target.schema, columns, constraints)?;
+                let rules = TableRules::new(scope.engine().rules(), &target.table, &target.schema, columns, constraints)?;
                 (scope.store().new_table_id(), rules)
             }
         };

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -6,10 +7,10 @@ use parking_lot::Mutex;
 use pmem_store::CommitCheck;
 use tokio::runtime::Builder;
 
-use super::*;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
-use crate::queries::StopReason;
+use common::error::EngineError;
+use table::commit_guard::{CommitGuard, StopReason};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -17,8 +17,8 @@ use pmem_store::TableSnapshot;
 
 use super::rows::{RowWriter, WriteMode, WriteTarget};
 use super::scope::WriteScope;
+use crate::constraints::check_shapes;
 use common::error::EngineError;
-use table::constraints::check_shapes;
 
 /// The plan that writes what `input` yields to `table`, sorted by its cluster key.
 pub fn insert_plan(

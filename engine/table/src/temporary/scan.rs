@@ -21,8 +21,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use pmem_store::ZONE_ROWS;
 
 use super::tables::TemporaryRows;
+use crate::scan::projected_columns;
 use common::report::{ReportCollector, TemporaryReads};
-use table::scan::projected_columns;
 
 /// With fewer pieces, another partition costs more than it saves.
 const PARTITION_PIECES_MIN: usize = 4;

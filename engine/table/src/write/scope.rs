@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use pmem_store::{Snapshot, Store, StoreError, Transaction};
 
-use crate::queries::CommitGuard;
-use crate::shared::EngineShared;
+use crate::blocking::holding_up_nobody;
+use crate::commit_guard::CommitGuard;
+use crate::constraints::TableRules;
+use crate::store_context::StoreContext;
 use crate::transactions::TransactionSlot;
 use common::error::EngineError;
-use table::blocking::holding_up_nobody;
-use table::constraints::TableRules;
 
 /// How the writes of one statement reach the store. Created when the statement is planned.
 #[derive(Debug, Clone)]
 pub struct WriteScope {
-    engine: Arc<EngineShared>,
+    engine: Arc<dyn StoreContext>,
     slot: Arc<TransactionSlot>,
     /// The snapshot that the statement reads.
     base: Arc<Snapshot>,
@@ -26,27 +26,27 @@ pub struct WriteScope {
 
 impl WriteScope {
     pub fn new(
-        engine: &Arc<EngineShared>,
+        engine: Arc<dyn StoreContext>,
         slot: &Arc<TransactionSlot>,
         base: Arc<Snapshot>,
         commit_guard: Option<Arc<CommitGuard>>,
     ) -> WriteScope {
         let planned_in = slot.open_id();
-        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, commit_guard }
+        WriteScope { engine, slot: Arc::clone(slot), base, planned_in, commit_guard }
     }
 
-    pub fn engine(&self) -> &EngineShared {
-        &self.engine
+    pub fn engine(&self) -> &dyn StoreContext {
+        self.engine.as_ref()
     }
 
     pub fn store(&self) -> &Arc<Store> {
-        &self.engine.store
+        self.engine.store()
     }
 
     /// The rules of a table, as the statement sees them.
     pub fn rules_of(&self, namespace: &str, name: &str) -> Result<Arc<TableRules>, EngineError> {
         match self.base.table(namespace, name)? {
-            Some(table) => TableRules::of(&self.engine.rules, &table),
+            Some(table) => TableRules::of(self.engine.rules(), &table),
             None => Err(StoreError::DoesNotExist { kind: "table", name: name.to_string() }.into()),
         }
     }
@@ -73,7 +73,7 @@ impl WriteScope {
                 let mut transaction = self.slot.own(self.store(), Arc::clone(&self.base))?;
                 let done = change(&mut transaction)?;
                 self.commit(transaction, operation)?;
-                self.engine.maintenance.wake();
+                self.engine.wake_maintenance();
                 Ok(done)
             }
         }
@@ -97,6 +97,3 @@ impl WriteScope {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

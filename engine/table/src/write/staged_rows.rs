@@ -7,11 +7,11 @@ use arrow::datatypes::{DataType, SchemaRef};
 use pmem_store::segment::{Elements, OtherColumns};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
-use crate::shared::EngineShared;
+use crate::constraints::Enforcer;
+use crate::physical::{physical_rows, with_floats_of, with_valid_decimals};
+use crate::store_context::StoreContext;
 use common::error::EngineError;
 use common::types::physical_schema;
-use table::constraints::Enforcer;
-use table::physical::{physical_rows, with_floats_of, with_valid_decimals};
 
 /// Up to this many bytes of rows go to a table's log; more rows make a segment of their own.
 pub const FEW_BYTES: usize = 1 << 20;
@@ -35,9 +35,9 @@ pub struct RowSink {
 
 impl RowSink {
     /// `may_be_few` is true if the table exists, so that its log can take the rows.
-    pub fn new(engine: &EngineShared, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
-        let (store, physical) = (Arc::clone(&engine.store), physical_schema(declared));
-        let waiting_bytes_max = engine.query_memory_limit_bytes / WAITING_ONE_OF;
+    pub fn new(engine: &dyn StoreContext, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
+        let (store, physical) = (Arc::clone(engine.store()), physical_schema(declared));
+        let waiting_bytes_max = engine.query_memory_limit_bytes() / WAITING_ONE_OF;
         let mut sink = RowSink { store, table, physical, waiting_bytes_max, few: Vec::new(), few_bytes: 0, few_rows: 0, appender: None };
         if !may_be_few {
             sink.appender = Some(sink.new_appender()?);

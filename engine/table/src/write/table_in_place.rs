@@ -11,7 +11,7 @@ use super::rows::RowWriter;
 use common::error::EngineError;
 use kernels::matrix::InPlaceTable;
 
-pub(crate) struct NewTable(Mutex<Option<RowWriter>>);
+pub struct NewTable(Mutex<Option<RowWriter>>);
 
 impl NewTable {
     pub fn new(writer: RowWriter) -> Arc<NewTable> {

@@ -15,8 +15,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::scan::TemporaryScan;
 use super::sink::TemporarySink;
 use super::tables::{TemporaryRows, TemporaryTables};
+use crate::time_zone::{plan_in_zone, schema_in_zone};
 use crate::write::WriteScope;
-use table::time_zone::{plan_in_zone, schema_in_zone};
 
 #[derive(Debug)]
 pub struct TemporaryTable {

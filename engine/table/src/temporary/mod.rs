@@ -18,7 +18,7 @@ mod sink;
 mod table;
 mod tables;
 
-pub(crate) use self::table::TemporaryTable;
-pub(crate) use rows::ChunkBuilder;
-pub(crate) use schema::TemporarySchema;
-pub(crate) use tables::{TemporaryRows, TemporaryTables, VOLATILE};
+pub use self::table::TemporaryTable;
+pub use rows::ChunkBuilder;
+pub use schema::TemporarySchema;
+pub use tables::{TemporaryRows, TemporaryTables, VOLATILE};

@@ -23,7 +23,7 @@ pub struct Identity {
 
 impl Identity {
     /// `None` for a role.
-    pub(crate) fn of(record: &PrincipalRecord) -> Option<Identity> {
+    pub fn of(record: &PrincipalRecord) -> Option<Identity> {
         record.is_user().then(|| Identity { name: record.name.clone(), epoch: record.epoch, is_admin: record.is_admin })
     }
 

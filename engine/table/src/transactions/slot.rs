@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
-use crate::queries::CommitGuard;
+use crate::blocking::holding_up_nobody;
+use crate::commit_guard::CommitGuard;
 use common::clock::since_epoch_ms;
 use common::error::EngineError;
-use table::blocking::holding_up_nobody;
 
 /// What is shown of a transaction begun with BEGIN.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,11 +15,10 @@ mod read_recheck;
 mod statement_kinds;
 mod used_privileges;
 
-pub(crate) use authorization::{Authorization, seen};
-pub use identity::Identity;
-pub(crate) use identity::SessionAccess;
-pub(crate) use password::{fits, hashed};
-pub(crate) use principals::{PUBLIC, all_roles, check_admins_left, no_principal, principal};
-pub(crate) use random::{random_epoch, random_key};
-pub(crate) use read_recheck::ReadRecheck;
-pub(crate) use statement_kinds::check_statement_kind;
+pub use authorization::{Authorization, seen};
+pub use identity::{Identity, SessionAccess};
+pub use password::{fits, hashed};
+pub use principals::{PUBLIC, all_roles, check_admins_left, no_principal, principal};
+pub use random::{random_epoch, random_key};
+pub use read_recheck::ReadRecheck;
+pub use statement_kinds::check_statement_kind;
