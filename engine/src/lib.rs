@@ -4,7 +4,6 @@
 
 mod audit;
 pub mod backup;
-mod catalog;
 mod compaction;
 mod dml;
 mod engine;
@@ -17,7 +16,6 @@ mod parameters;
 mod planning;
 mod plans;
 mod queries;
-mod remote_tables;
 mod session;
 mod shared;
 mod sql_planner;
@@ -29,7 +27,6 @@ mod usage;
 
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
-pub use catalog::TableListing;
 pub use common::engine_settings::Pushdown;
 pub use common::error::kind::ErrorKind;
 pub use common::error::{EngineError, nearest};
@@ -45,12 +42,13 @@ pub use output::QueryOutput;
 pub use plans::{Binding, PlanContext};
 pub use pmem_store::lower_thread_priority;
 pub use queries::{Outcome, StatementCounts, StatementEnd, StatementKind};
-pub use remote_tables::RemoteTables;
 pub use semantics::functions::{chain_as_operators, function_as_cast};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
 pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use table::access::Identity;
+pub use table::catalog::TableListing;
+pub use table::remote_tables::RemoteTables;
 pub use usage::Usage;
 
 /// Imports files and batches of a program into tables.

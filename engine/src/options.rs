@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::remote_tables::RemoteTables;
+use table::remote_tables::RemoteTables;
 
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {

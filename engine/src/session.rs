@@ -12,7 +12,6 @@ use pmem_store::Author;
 use tokio::sync::MutexGuard;
 use tracing::Instrument;
 
-use crate::catalog::{self, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
 use crate::execution::StatementContext;
 use crate::insert::InsertTargetCache;
@@ -36,6 +35,7 @@ use common::stack::deep;
 use semantics::functions;
 use sql::{self, Parsed, StatementText};
 use table::access::SessionAccess;
+use table::catalog::{CatalogHandle, StoreCatalog};
 use table::transactions::TransactionSlot;
 
 mod append;
@@ -88,7 +88,13 @@ impl Session {
         let snapshot = engine.store.snapshot()?;
         let identity = SessionIdentity::of(&engine, access.as_deref().map(Author::name));
         let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
-        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access.clone(), Arc::new(SqlViewPlanner));
+        let catalog = StoreCatalog::new(
+            Arc::<EngineShared>::clone(&engine),
+            snapshot,
+            Arc::clone(&transaction),
+            access.clone(),
+            Arc::new(SqlViewPlanner),
+        );
         let context = SessionContext::new_with_state(template::state(&engine));
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         context.register_udf(functions::current_user(catalog.user()));
@@ -260,7 +266,7 @@ impl StatementContext {
     async fn query(&self, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
         let kind = match plan {
             LogicalPlan::Dml(write) => {
-                catalog::check_writable(write)?;
+                dml::check_writable(write)?;
                 StatementKind::Write
             }
             _ => StatementKind::Query,

@@ -10,6 +10,6 @@ mod refused;
 mod table;
 mod writer;
 
-pub(crate) use self::table::{check_not_audit, retention_ms, set_retention_ms};
+pub(crate) use self::table::{retention_ms, set_retention_ms};
 pub(crate) use entry::Audited;
 pub(crate) use writer::{AuditWriter, OpenAuditWriter};

@@ -7,12 +7,10 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewAr
 use arrow::datatypes::{Schema, SchemaRef};
 use pmem_store::{Durability, NewTable, Store, StoreError, TableAlteration, TableSnapshot, TableVersion};
 
-use common::error::EngineError;
 use common::names::SYSTEM;
 use common::types::{declared_schema, physical_schema};
+use table::access::AUDIT_TABLE;
 use table::physical::physical_rows;
-
-pub const AUDIT_TABLE: &str = "audit";
 
 /// An option of the table.
 const RETENTION: &str = "audit_retention_ms";
@@ -143,15 +141,4 @@ pub fn set_retention_ms(store: &Store, retention_ms: Option<u64>) -> Result<(), 
     let mut transaction = store.begin()?;
     transaction.alter_table(SYSTEM, AUDIT_TABLE, TableAlteration { options: Some(options), ..TableAlteration::default() })?;
     transaction.commit("ALTER SYSTEM").map(|_| ())
-}
-
-/// An error if this is the table of the audit: it records what was done, and nobody else may write to it.
-pub fn check_not_audit(namespace: &str, name: &str) -> Result<(), EngineError> {
-    match namespace == SYSTEM && name == AUDIT_TABLE {
-        true => Err(EngineError::unsupported(
-            "changing system.audit",
-            Some("it can only be read; ALTER SYSTEM SET audit_retention says how long its rows stay"),
-        )),
-        false => Ok(()),
-    }
 }

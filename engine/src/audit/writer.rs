@@ -10,7 +10,8 @@ use pmem_store::{Store, StoreError};
 
 use super::expiry::expire;
 use super::refused::RefusedLogins;
-use super::table::{AUDIT_TABLE, AuditRow, add};
+use super::table::{AuditRow, add};
+use table::access::AUDIT_TABLE;
 use table::blocking::holding_up_nobody;
 
 /// A row is written at most this long after its statement.

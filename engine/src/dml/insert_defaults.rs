@@ -11,12 +11,12 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Insert, ObjectName, SetExpr, TableObject, Values};
 
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 use sql::fragments::type_of;
+use table::catalog::resolve;
 use table::constraints::{default_expr, identifier};
 
 /// Also if the INSERT is inside of EXPLAIN or PREPARE.

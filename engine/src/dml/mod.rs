@@ -32,7 +32,9 @@ mod statement;
 mod target;
 mod update;
 mod upsert;
+mod writable;
 
 pub(crate) use count::count;
 pub(crate) use node::{RowChangePlanner, is_change};
 pub(crate) use retry::Retry;
+pub(crate) use writable::check_writable;

@@ -20,8 +20,8 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use super::operation::{ChangeInput, NEW_ROW_START, Operation};
 use super::sink::ChangeSink;
-use crate::catalog::StoreTable;
 use common::count::count_schema;
+use table::catalog::StoreTable;
 
 /// Changes the rows of a table as its input says; yields the number of changed rows.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::private_names::{PREFIX, TARGET};
 use super::target::ChangeTarget;
-use crate::catalog::SCHEMA;
 use common::error::EngineError;
 use sql::QuiverDialect;
+use table::catalog::SCHEMA;
 
 /// The index of an expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

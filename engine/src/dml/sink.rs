@@ -16,9 +16,9 @@ use futures::StreamExt;
 use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
 use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, NEW_ROW_START, Operation};
-use crate::catalog::StoreTable;
 use common::error::EngineError;
 use table::blocking::blocking;
+use table::catalog::StoreTable;
 use table::scan::row_id;
 use table::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
 

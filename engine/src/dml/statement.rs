@@ -9,10 +9,10 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
 use super::insert_defaults::fill_defaults;
 use super::plan::RowChange;
 use super::{delete, merge, update, upsert};
-use crate::catalog::register_private;
 use crate::execution::StatementContext;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
+use table::catalog::register_private;
 
 impl StatementContext {
     /// The statement's logical plan; errors have their position in the text.

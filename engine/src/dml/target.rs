@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFa
 
 use super::operation::Operation;
 use super::select::name_of;
-use crate::catalog::{self, StoreTable};
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use table::catalog::StoreTable;
 
 pub struct ChangeTarget {
     /// With row ids.
@@ -43,7 +43,7 @@ impl ChangeTarget {
             return Err(ctx.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
         };
         let Some(table) = provider.downcast_ref::<StoreTable>() else {
-            return Err(catalog::not_writable(reference.table(), provider.as_ref()));
+            return Err(not_writable(reference.table(), provider.as_ref()));
         };
         needed_by(operation).iter().try_for_each(|privilege| table.check(*privilege))?;
         let alias = alias.map_or_else(|| reference.table().to_string(), |alias| lowered(alias, lowers_names));

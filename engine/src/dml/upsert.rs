@@ -18,10 +18,10 @@ use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
 use super::private_names::{INSERTED, NEW_PREFIX};
 use super::select::{Finder, expr_of, quoted, target_text};
 use super::target::ChangeTarget;
-use crate::catalog::SCHEMA;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use table::catalog::SCHEMA;
 
 /// The name of the rows to be inserted.
 const EXCLUDED: &str = "excluded";

@@ -23,7 +23,7 @@ impl StatementContext {
             false => sql::parse(&self.state, &self.sql)?,
             true => {
                 let (state, text) = (self.state.clone(), self.sql.clone());
-                self.catalog.on_planner_thread(async move { sql::parse(&state, &text) }.boxed()).await?
+                self.engine.on_planner_thread(self.catalog.user(), async move { sql::parse(&state, &text) }.boxed()).await?
             }
         };
         self.catalog.check(|authorization| check_statement_kind(authorization, &parsed))?;
@@ -40,7 +40,7 @@ impl StatementContext {
             let planned = plan_statement(&state, statement).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
-        self.catalog.on_planner_thread(planned.boxed()).await
+        self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await
     }
 
     /// The plan with the types that it has at run time.
@@ -49,7 +49,7 @@ impl StatementContext {
         let is_small = !planning::is_long(&self.sql) && !planning::is_large(&plan);
         let analyze =
             async move { state.analyzer().execute_and_check(plan, state.config().options(), |_, _| {}).map_err(EngineError::from) };
-        if is_small { analyze.await } else { self.catalog.on_planner_thread(analyze.boxed()).await }
+        if is_small { analyze.await } else { self.engine.on_planner_thread(self.catalog.user(), analyze.boxed()).await }
     }
 
     /// The physical plan.
@@ -62,7 +62,7 @@ impl StatementContext {
             let planned = Box::pin(state.create_physical_plan(&plan)).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
-        self.catalog.on_planner_thread(planned.boxed()).await
+        self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await
     }
 
     pub(crate) fn located(&self, error: DataFusionError) -> EngineError {

@@ -13,7 +13,6 @@ use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_s
 use parking_lot::Mutex;
 
 use super::result_schema::as_planned;
-use crate::catalog::StoreCatalog;
 use crate::output::{QueryOutput, ReportSources};
 use crate::parameters::FunctionParameters;
 use crate::queries::{AdmittedStream, Query, StatementKind, reads_system_alone};
@@ -24,6 +23,7 @@ use common::memory::{QueryPool, StatementMemory};
 use common::report::ReportCollector;
 use semantics::cancel;
 use table::access::{ReadRecheck, SessionAccess};
+use table::catalog::StoreCatalog;
 use table::commit_guard::CommitGuard;
 
 /// The state and resources of a statement; the session passes it to each step.

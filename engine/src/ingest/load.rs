@@ -10,7 +10,6 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use pmem_store::StoreError;
 
-use crate::audit::check_not_audit;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -18,6 +17,7 @@ use common::types::declared_schema;
 use files::import::FileScan;
 use files::import::rows::{OnceTable, RowSource};
 use sql::KeyColumn;
+use table::access::check_not_audit;
 use table::constraints::planned_defaults;
 use table::time_zone::schema_in_zone;
 use table::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};

@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
 use super::load::{LoadMode, LoadOptions, load_sent};
-use crate::catalog::not_writable_view;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::error::import::{IS_NULL, ImportError};
 use files::import::conform::{find_field, plain_schema, settled_type};
 use files::import::rows::RowSource;
 use files::import::target::{BatchMismatch, Mapping, assemble, check_types, map_by_name};
+use table::catalog::not_writable_view;
 
 /// The table that receives the rows, and what to do if it exists or does not.
 #[derive(Debug, Clone)]

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use super::binding::Binding;
 use super::reads::check_reads;
-use crate::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
 use crate::planning;
+use crate::shared::EngineShared;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
@@ -24,10 +24,12 @@ use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
 use table::access::check_statement_kind;
+use table::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
 
 /// Names resolve as in an SQL statement that runs now in the same session.
 pub struct PlanContext {
     state: SessionState,
+    engine: Arc<EngineShared>,
     catalog: Arc<StoreCatalog>,
     binding: Binding,
     /// Names in the binding's segments that the plan has looked up.
@@ -52,8 +54,8 @@ impl PlanRelation {
 }
 
 impl PlanContext {
-    pub(crate) fn new(state: SessionState, catalog: Arc<StoreCatalog>, binding: Binding) -> PlanContext {
-        PlanContext { state, catalog, binding, bound: Mutex::default() }
+    pub(crate) fn new(state: SessionState, engine: Arc<EngineShared>, catalog: Arc<StoreCatalog>, binding: Binding) -> PlanContext {
+        PlanContext { state, engine, catalog, binding, bound: Mutex::default() }
     }
 
     /// Functions, rules and settings of the session.
@@ -110,7 +112,7 @@ impl PlanContext {
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), sql.to_string());
         let made = async move { optimised(&state, &catalog, &text, statement).await };
-        self.catalog.on_planner_thread(made.boxed()).await
+        self.engine.on_planner_thread(self.catalog.user(), made.boxed()).await
     }
 
     /// Checks that the plan has looked up every name in the binding: otherwise a table would be read whole that should be read in part.

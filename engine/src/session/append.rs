@@ -6,12 +6,12 @@ use pmem_store::{DEFAULT_NAMESPACE, Durability, StoreError};
 use tracing::Instrument;
 
 use super::Session;
-use crate::catalog::resolve;
 use crate::dml::Retry;
 use crate::insert::rows_of_batch;
 use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
 use common::type_names::quoted;
+use table::catalog::resolve;
 
 impl Session {
     /// Adds the rows of a batch to a table as a single INSERT would: in the open transaction, or in one of their own. The batch has the

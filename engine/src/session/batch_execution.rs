@@ -13,7 +13,6 @@ use tracing::Instrument;
 
 use super::parameters::takes_parameters;
 use super::{Session, StartLock};
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
 use crate::parameters::{any_length, check_shape, has_any_shape, valid_values, wrong_count};
@@ -23,6 +22,7 @@ use common::stack::deep;
 use common::type_names::{column_type_name, in_sql_words};
 use semantics::functions::{cast_nearest, own_values};
 use sql::{self, Parsed};
+use table::catalog::resolve;
 use table::constraints::identifier;
 
 /// The rows of an `INSERT INTO t (…) VALUES ($1, …)` as a batch.

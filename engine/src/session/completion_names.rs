@@ -8,10 +8,11 @@ use datafusion::catalog::CatalogProvider;
 use datafusion::common::TableReference;
 
 use super::Session;
-use crate::catalog::{CatalogHandle, TableListing, system_listing};
 use crate::sql_planner::explain_error::function_names;
+use crate::system::system_listing;
 use common::error::EngineError;
 use common::names::TEMP;
+use table::catalog::{CatalogHandle, TableListing};
 use table::temporary::VOLATILE;
 
 impl Session {

@@ -169,7 +169,7 @@ impl Session {
 
 impl StatementContext {
     fn plan_context(&self, binding: &Binding) -> Arc<PlanContext> {
-        Arc::new(PlanContext::new(self.state.clone(), Arc::clone(&self.catalog), binding.clone()))
+        Arc::new(PlanContext::new(self.state.clone(), Arc::clone(&self.engine), Arc::clone(&self.catalog), binding.clone()))
     }
 }
 

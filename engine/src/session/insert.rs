@@ -7,7 +7,6 @@ use arrow::array::RecordBatch;
 use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, StoreError, TableVersion};
 
 use super::Session;
-use crate::audit::check_not_audit;
 use crate::insert::{InsertTarget, InsertValues, insert_values};
 use crate::output::{QueryOutput, ReportSources};
 use crate::queries::{Query, StatementKind};
@@ -17,6 +16,7 @@ use common::error::EngineError;
 use common::memory::QueryPool;
 use common::privilege::Privilege;
 use common::report::ReportCollector;
+use table::access::check_not_audit;
 use table::blocking::{blocking, blocking_here};
 use table::constraints::Enforcer;
 use table::physical::physical_rows;

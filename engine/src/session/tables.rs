@@ -6,22 +6,24 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::TableReference;
 use pmem_store::Mode;
 
-use crate::catalog::{StoreCatalog, StoreTable};
 use crate::sql_planner::explain_error::near_table;
 use kernels::table_argument::SessionTables;
+use table::catalog::{StoreCatalog, StoreTable};
 
 /// The tables of a session of the engine.
 pub fn tables_of(session: &dyn Session) -> Option<Arc<dyn SessionTables>> {
-    Some(StoreCatalog::of(session)?)
+    Some(Arc::new(TablesOfCatalog(StoreCatalog::of(session)?)))
 }
 
-impl SessionTables for StoreCatalog {
+struct TablesOfCatalog(Arc<StoreCatalog>);
+
+impl SessionTables for TablesOfCatalog {
     fn is_temporary(&self, name: &TableReference) -> bool {
-        self.temporary().named(name).is_some()
+        self.0.temporary().named(name).is_some()
     }
 
     fn near_table(&self, name: &TableReference) -> Option<String> {
-        near_table(self, name)
+        near_table(&self.0, name)
     }
 
     fn is_stored(&self, table: &dyn TableProvider) -> bool {
@@ -29,6 +31,6 @@ impl SessionTables for StoreCatalog {
     }
 
     fn is_persistent(&self) -> bool {
-        self.write_scope().store().mode() == Mode::Dax
+        self.0.write_scope().store().mode() == Mode::Dax
     }
 }

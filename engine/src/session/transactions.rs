@@ -139,6 +139,3 @@ fn read_only(modes: &[TransactionMode]) -> Result<bool, EngineError> {
     }
     Ok(read_only)
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,12 +21,12 @@ use crate::audit::{AuditWriter, OpenAuditWriter};
 use crate::backup::Listener;
 use crate::compaction::Maintenance;
 use crate::options::EngineOptions;
-use crate::planning::Planning;
-use crate::queries::{AdmissionLimits, Queries};
-use crate::remote_tables::RemoteTables;
+use crate::planning::{Planning, Work};
+use crate::queries::{AdmissionLimits, Principal, Queries};
 use common::error::EngineError;
 use config::{SessionDefaults, config};
 use table::constraints::RuleContext;
+use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
 use table::transactions::OpenTransactions;
 
@@ -90,6 +90,12 @@ impl EngineShared {
         };
         shared.maintenance.start();
         Ok(shared)
+    }
+
+    /// Plans something slow on a planner thread, so that nothing else waits for it. Without a user it is for the process itself.
+    pub async fn on_planner_thread<T: Send + 'static>(&self, user: Option<&str>, work: Work<T>) -> Result<T, EngineError> {
+        let principal = user.map_or_else(|| Principal::process(""), Principal::user);
+        self.planning.on_planner_thread(&principal, work).await
     }
 
     /// The initial settings of a session.

@@ -12,9 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::catalog::constraint_of;
 use sql::locate::offset_of;
 use sql::parse::{Parsed, parse};
+use table::catalog::constraint_of;
 
 /// What an error says about the wrong part.
 enum ErrorSpan<'a> {

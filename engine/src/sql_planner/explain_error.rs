@@ -8,7 +8,7 @@ use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
 use super::error_span::error_span;
-use crate::catalog::{StoreCatalog, system_listing};
+use crate::system::system_listing;
 use common::error::foreign_names::{instead_of_file, instead_of_function, instead_of_table_function};
 use common::error::function::FunctionError;
 use common::error::text::bounded;
@@ -18,6 +18,7 @@ use sql::alias_hint::similar_alias;
 use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
 use sql::value_position::position_of_evaluation;
 use sql::versions::base_name;
+use table::catalog::StoreCatalog;
 
 /// A function name up to this length is short.
 const SHORT_NAME_BYTES: usize = 3;

@@ -16,8 +16,8 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
-use crate::catalog::{self, StoreTable};
 use sql::merged_names::normalized;
+use table::catalog::{self, StoreTable};
 use table::constraints::primary_key;
 
 /// Whether the error is about a column that is not in GROUP BY.

@@ -18,7 +18,6 @@ use futures::FutureExt;
 use super::key_groups::{add_keys, is_about_groups};
 use super::ordered_subqueries::{has_ordered_subquery, with_subqueries_below};
 use super::wildcards::expand_wildcards;
-use crate::catalog;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
 use sql::array_literals::rewrite_arrays;
@@ -33,6 +32,7 @@ use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
 use sql::unnamed_subqueries::name_subqueries;
+use table::catalog;
 
 pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     if let Some(query) = query_of_describe(state, &statement)? {

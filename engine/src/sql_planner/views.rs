@@ -10,9 +10,9 @@ use datafusion::sql::parser::Statement;
 
 use super::explain_error::explain_error;
 use super::plan::{planned, with_headers};
-use crate::catalog::{StoreCatalog, ViewPlanner};
 use common::error::EngineError;
 use sql::headers::Headers;
+use table::catalog::{StoreCatalog, ViewPlanner};
 
 #[derive(Debug)]
 pub struct SqlViewPlanner;

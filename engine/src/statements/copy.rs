@@ -3,12 +3,12 @@
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{CopyLegacyOption, CopyOption, CopySource, CopyTarget, Statement};
 
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::ingest::load::{LoadMode, LoadOptions, load};
 use common::error::EngineError;
 use files::import::{FileScan, ReadOptions};
 use table::blocking::blocking;
+use table::catalog::resolve;
 
 /// Returns the number of rows copied.
 pub async fn copy_from(ctx: &StatementContext, statement: Statement) -> Result<u64, EngineError> {

@@ -13,7 +13,6 @@ use pmem_store::StoreError;
 use super::draft::Draft;
 use super::table_options::set_options;
 use super::temporary_table::create_temporary;
-use crate::catalog::resolve;
 use crate::dml::count;
 use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
@@ -25,6 +24,7 @@ use kernels::matrix::{InPlaceTable, filled_in_place};
 use sql::column_list::TableClauses;
 use sql::order_clause::KeyColumn;
 use sql::sql_types::type_metadata;
+use table::catalog::resolve;
 use table::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use table::write::{Declarations, NewTable, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 

@@ -4,13 +4,13 @@ use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use common::privilege::Privilege;
 use sql::tokens::tokenize;
 use sql::versions::alias_version;
+use table::catalog::resolve;
 use table::definition::{EXTERNAL, VIEW};
 
 pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineError> {

@@ -9,10 +9,10 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use pmem_store::TableSnapshot;
 
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::type_names::column_type_name;
+use table::catalog::resolve;
 use table::constraints::{Constraint, constraints_of};
 
 /// The answer, if the statement is DESCRIBE of a stored or temporary table; for other tables the plan has all information.

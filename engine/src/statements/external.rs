@@ -7,9 +7,9 @@ use datafusion::sql::parser::CreateExternalTable;
 use pmem_store::ViewRecord;
 
 use super::ddl::{check_new_view, commit};
-use crate::catalog::{external_provider, is_of_node, is_remote, resolve};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use table::catalog::{external_provider, is_of_node, is_remote, resolve};
 use table::definition::{EXTERNAL, external_definition};
 
 pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTable) -> Result<(), EngineError> {
@@ -26,7 +26,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
         }
     }
     // This reads the files' schema, or asks the node: an unreadable table is refused now and not when it is queried.
-    external_provider(&ctx.engine, &ctx.state, table.clone()).await.map_err(EngineError::from)?;
+    external_provider(&*ctx.engine, &ctx.state, table.clone()).await.map_err(EngineError::from)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
     check_new_view(ctx, &record, table.or_replace)?;
     commit(ctx, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))

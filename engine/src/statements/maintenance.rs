@@ -9,13 +9,13 @@ use datafusion::common::TableReference;
 use pmem_store::{BackupReport, StoreError};
 
 use crate::backup::{backed_up_row, backup_to};
-use crate::catalog::resolve;
 use crate::compaction::{Optimized, Resources, checkpoint, optimize_table};
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::MaintenanceStatement;
 use table::blocking::blocking;
+use table::catalog::resolve;
 use table::definition::EXTERNAL;
 use table::transactions::state_error;
 

@@ -8,8 +8,6 @@ use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, Version
 
 use super::ddl::commit;
 use crate::audit::set_retention_ms;
-use crate::catalog::past_table::{no_snapshot, version_of};
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::system::instants;
 use common::clock::now_ms;
@@ -21,6 +19,8 @@ use sql::versions::evaluate::constant;
 use sql::versions::point::Point;
 use sql::versions::statement::{Expiry, VersionStatement};
 use table::blocking::blocking;
+use table::catalog::past_table::{no_snapshot, version_of};
+use table::catalog::resolve;
 use table::transactions::state_error;
 
 /// The retention of `system.audit`.

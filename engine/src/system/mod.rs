@@ -5,9 +5,11 @@
 //! searches the text of a view for names that its reader may not know.
 
 mod build;
+mod catalog_context;
 mod columns;
 mod compactions;
 mod grants;
+mod listing;
 mod provider;
 mod queries;
 mod segments;
@@ -21,4 +23,5 @@ mod view_redaction;
 
 pub(crate) use build::instants;
 pub(crate) use grants::{GrantRow, grant_rows, grants_batch};
-pub(crate) use provider::{SystemSchema, SystemTable, table_names};
+pub(crate) use listing::system_listing;
+pub(crate) use provider::SystemTable;

@@ -22,8 +22,8 @@ use datafusion::sql::sqlparser::ast::Select;
 use self::columns::Columns;
 use self::from::{FromElements, PlanRecorder};
 use self::selects::each_select;
-use crate::catalog;
 use common::error::EngineError;
+use table::catalog;
 
 /// The maximum nesting of SELECTs whose `*` is rewritten.
 const ROUNDS_MAX: usize = 64;

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visit, Visitor, WildcardAdditionalOptions,
 };
 
-use crate::catalog::constraint_of;
+use table::catalog::constraint_of;
 
 pub fn needs_rewrite(select: &Select) -> bool {
     let has_wildcard = select.projection.iter().any(|item| options_of(item).is_some());

@@ -6,11 +6,11 @@ use datafusion::common::TableReference;
 use pmem_store::{GrantObject, StoreError};
 
 use super::current_access::CurrentAccess;
-use crate::catalog::resolve;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::privilege::Privilege;
 use sql::access::statement::{GrantTarget, GrantedPrivileges};
+use table::catalog::resolve;
 
 /// The object, as the statement's user sees it. The user must own it.
 pub fn owned_object(now: &CurrentAccess, on: &GrantTarget) -> Result<GrantObject, EngineError> {

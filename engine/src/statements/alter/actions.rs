@@ -5,12 +5,12 @@ use datafusion::sql::sqlparser::ast::{self, AlterTableOperation, RenameTableName
 use pmem_store::StoreError;
 
 use super::columns;
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use crate::statements::draft::Draft;
 use crate::statements::table_options::set_options;
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
+use table::catalog::resolve;
 use table::constraints::{identifier, table_constraint};
 use table::write::key_of;
 

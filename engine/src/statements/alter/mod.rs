@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
 
 use super::draft::Draft;
-use crate::catalog::resolve;
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
 use sql::order_clause::KeyColumn;
 use table::blocking::blocking;
+use table::catalog::resolve;
 use table::constraints::{check_existing, others_have_written};
 use table::definition::VIEW;
 

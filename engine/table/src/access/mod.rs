@@ -5,6 +5,7 @@
 //! `StoreTable::scan`, and every statement passes `statement_kinds.rs`, which refuses all kinds that are not known to check privileges
 //! themselves.
 
+mod audit_table;
 mod authorization;
 mod effective_privileges;
 mod identity;
@@ -15,6 +16,7 @@ mod read_recheck;
 mod statement_kinds;
 mod used_privileges;
 
+pub use audit_table::{AUDIT_TABLE, check_not_audit};
 pub use authorization::{Authorization, seen};
 pub use identity::{Identity, SessionAccess};
 pub use password::{fits, hashed};

@@ -36,7 +36,7 @@ impl WriteScope {
     }
 
     pub fn engine(&self) -> &dyn StoreContext {
-        self.engine.as_ref()
+        &*self.engine
     }
 
     pub fn store(&self) -> &Arc<Store> {

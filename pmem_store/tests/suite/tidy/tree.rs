@@ -22,7 +22,8 @@ impl File {
 
     /// Whether it is a part of a crate but not of its tests.
     pub fn is_source(&self) -> bool {
-        self.is_rust() && self.path.contains("/src/") && !self.path.ends_with("/tests.rs")
+        let is_test = self.path.ends_with("/tests.rs") || self.path.contains("/src/tests/");
+        self.is_rust() && self.path.contains("/src/") && !is_test
     }
 
     pub fn name(&self) -> &str {

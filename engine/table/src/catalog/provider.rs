@@ -9,24 +9,22 @@ use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 use pmem_store::{Author, Snapshot, StoreError};
 
+use super::context::CatalogContext;
 use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
-use crate::planning::Work;
-use crate::queries::Principal;
-use crate::shared::EngineShared;
+use crate::access::{Authorization, SessionAccess, seen};
+use crate::commit_guard::CommitGuard;
+use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
+use crate::transactions::TransactionSlot;
+use crate::write::WriteScope;
 use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
-use table::access::{Authorization, SessionAccess, seen};
-use table::commit_guard::CommitGuard;
-use table::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
-use table::transactions::TransactionSlot;
-use table::write::WriteScope;
 
 /// The catalog of a session, or that of a statement, which is derived from it.
 #[derive(Debug, Clone)]
 pub struct StoreCatalog {
-    pub(super) engine: Arc<EngineShared>,
+    pub(super) engine: Arc<dyn CatalogContext>,
     /// The snapshot of the statement. `None` for the session's own catalog, which resolves names as of now: so an idle session pins no
     /// files.
     statement: Option<StatementSnapshot>,
@@ -106,7 +104,7 @@ impl StatementSnapshot {
 
 impl StoreCatalog {
     pub fn new(
-        engine: Arc<EngineShared>,
+        engine: Arc<dyn CatalogContext>,
         snapshot: Arc<Snapshot>,
         transaction: Arc<TransactionSlot>,
         access: Option<Arc<SessionAccess>>,
@@ -136,12 +134,6 @@ impl StoreCatalog {
 
     pub fn user(&self) -> Option<&str> {
         self.access.as_deref().map(Author::name)
-    }
-
-    /// Plans something slow for this session on a planner thread, so that nothing else waits for it.
-    pub async fn on_planner_thread<T: Send + 'static>(&self, work: Work<T>) -> Result<T, EngineError> {
-        let principal = self.user().map_or_else(|| Principal::process(""), Principal::user);
-        self.engine.planning.on_planner_thread(&principal, work).await
     }
 
     /// Checks the operation of a statement against the rights of its user; a session of the process itself has all rights.
@@ -204,7 +196,7 @@ impl StoreCatalog {
         if let Some(statement) = &self.statement {
             return statement.clone();
         }
-        let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base()));
+        let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store().begin_read_only().base()));
         let authorization =
             self.access.as_ref().map(|access| Arc::new(access.authorization(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
         StatementSnapshot::new(snapshot, authorization)
@@ -212,7 +204,7 @@ impl StoreCatalog {
 
     /// The current snapshot, for callers that do not use the snapshot of the statement that is being planned.
     pub fn now(&self) -> Result<StatementSnapshot, EngineError> {
-        let snapshot = self.transaction.snapshot().map_or_else(|| self.engine.store.snapshot(), Ok)?;
+        let snapshot = self.transaction.snapshot().map_or_else(|| self.engine.store().snapshot(), Ok)?;
         Ok(StatementSnapshot::new(snapshot, self.authorization_now()?))
     }
 
@@ -225,10 +217,10 @@ impl StoreCatalog {
     }
 
     fn last_commit(&self) -> Result<Arc<Snapshot>, EngineError> {
-        let snapshot = self.engine.store.snapshot()?;
+        let snapshot = self.engine.store().snapshot()?;
         if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
-            self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
-            self.engine.rules.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
+            self.engine.statistics().forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
+            self.engine.rules().key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
         Ok(snapshot)
     }

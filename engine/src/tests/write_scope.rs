@@ -1,3 +1,5 @@
+//! What others see of a transaction while a statement works in it, and who waits for whom.
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;

@@ -11,10 +11,11 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::{StreamExt, TryStreamExt};
 use tokio::runtime::Runtime;
 
-use crate::catalog::{CatalogHandle, StoreCatalog};
+use crate::shared::EngineShared;
 use crate::sql_planner::views::SqlViewPlanner;
 use crate::{Engine, EngineOptions};
 use common::names::CATALOG;
+use table::catalog::{CatalogHandle, StoreCatalog};
 
 /// Enough zones for sixteen partitions.
 const SEGMENT_ROWS: [i64; 3] = [600_000, 8_192, 20_001];
@@ -46,7 +47,7 @@ impl Scans {
             start += rows;
         }
         let catalog = StoreCatalog::new(
-            Arc::clone(&engine.shared),
+            Arc::<EngineShared>::clone(&engine.shared),
             engine.store().snapshot().unwrap(),
             Arc::default(),
             None,

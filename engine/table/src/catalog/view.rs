@@ -18,9 +18,12 @@ use futures::TryStreamExt;
 use percent_encoding::percent_decode_str;
 use pmem_store::ViewRecord;
 
+use super::context::CatalogContext;
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
-use crate::shared::EngineShared;
+use crate::blocking::holding_up_nobody;
+use crate::definition::external_definition;
+use crate::time_zone::table_in_zone;
 use common::engine_settings::switches;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
@@ -28,9 +31,6 @@ use common::privilege::Privilege;
 use common::type_names::qualified;
 use files::import::check_arrow;
 use sql::kept_statement;
-use table::blocking::holding_up_nobody;
-use table::definition::external_definition;
-use table::time_zone::table_in_zone;
 
 /// Views may use views; a view that refers to itself must be stopped.
 const DEPTH_MAX: usize = 64;
@@ -67,7 +67,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     match statement {
         Statement::CreateExternalTable(table) => {
             let is_remote = is_remote(&table);
-            let found = external_provider(&catalog.engine, &state, table).await;
+            let found = external_provider(&*catalog.engine, &state, table).await;
             let found = found.map_err(|error| if is_remote { of_node(catalog, record, error) } else { broken(error) })?;
             Ok(table_in_zone(found, state.config_options().execution.time_zone.as_deref()))
         }
@@ -100,13 +100,13 @@ fn is_shown_to(catalog: &StoreCatalog, view: &ViewRecord) -> bool {
 /// Planning resolves every name in a statement, including that of the table it creates, and so would come back here. Therefore it is
 /// planned under a name that no table has.
 pub async fn external_provider(
-    engine: &EngineShared,
+    engine: &dyn CatalogContext,
     state: &SessionState,
     mut table: CreateExternalTable,
 ) -> Result<Arc<dyn TableProvider>> {
     if is_remote(&table) {
         let pushdown = switches(state.config_options()).pushdown();
-        return Ok(remote_provider(engine.remote_tables.as_ref(), &table, pushdown).await?);
+        return Ok(remote_provider(engine.remote_tables(), &table, pushdown).await?);
     }
     let name = TableReference::parse_str(&table.name.to_string());
     let definition = external_definition(&table);

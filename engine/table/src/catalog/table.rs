@@ -8,33 +8,28 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::{StoreError, TableSnapshot, ViewRecord};
 
-use super::provider::not_for_temporary;
+use super::context::CatalogContext;
 use super::pruned_table::physical_filters;
-use crate::audit::check_not_audit;
-use crate::shared::EngineShared;
-use crate::system::SystemTable;
+use crate::access::{Authorization, check_not_audit};
+use crate::constraints::planned_defaults;
+use crate::definition::{EXTERNAL, table_definition};
+use crate::scan::row_id::{ROW_ID, with_row_id};
+use crate::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
+use crate::time_zone::schema_in_zone;
+use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use common::type_names::qualified;
-use table::access::Authorization;
-use table::constraints::planned_defaults;
-use table::definition::{EXTERNAL, table_definition};
-use table::scan::row_id::{ROW_ID, with_row_id};
-use table::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
-use table::temporary::TemporaryTable;
-use table::time_zone::schema_in_zone;
-use table::write::{self, WriteScope};
 
 #[derive(Debug)]
 pub struct StoreTable {
-    pub(crate) engine: Arc<EngineShared>,
-    pub(crate) snapshot: TableSnapshot,
+    engine: Arc<dyn CatalogContext>,
+    pub snapshot: TableSnapshot,
     scope: WriteScope,
     /// The table's columns as the session sees them.
     columns: SchemaRef,
@@ -55,7 +50,7 @@ pub struct StoreTable {
 }
 
 impl StoreTable {
-    pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
+    pub fn new(engine: Arc<dyn CatalogContext>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let (columns, schema) = (Arc::clone(snapshot.schema()), Arc::clone(snapshot.schema()));
         let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         StoreTable {
@@ -74,7 +69,7 @@ impl StoreTable {
     }
 
     /// The table at another version than that of the statement.
-    pub fn older(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
+    pub fn older(engine: Arc<dyn CatalogContext>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
     }
 
@@ -108,7 +103,7 @@ impl StoreTable {
         let known = match &self.segments {
             Some(ids) => Arc::new(statistics_of_some(&self.snapshot, |id| ids.contains(&id))?),
             None if self.is_older => statistics_of(&self.snapshot)?,
-            None => self.engine.statistics.get(&self.snapshot)?,
+            None => self.engine.statistics().get(&self.snapshot)?,
         };
         let known = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
             true => known,
@@ -157,33 +152,14 @@ impl StoreTable {
         }
     }
 
+    /// Whether it is an earlier version, which never changes.
+    pub fn is_older(&self) -> bool {
+        self.is_older
+    }
+
     pub fn write_scope(&self) -> &WriteScope {
         &self.scope
     }
-}
-
-/// Only tables of the store can be written to.
-pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
-    let provider = source_as_provider(&write.target)?;
-    if provider.downcast_ref::<TemporaryTable>().is_some() {
-        return Ok(());
-    }
-    match provider.downcast_ref::<StoreTable>() {
-        Some(table) if !table.is_older => return Ok(()),
-        Some(_) => return Err(EngineError::unsupported("writing to a table FOR … AS OF", Some("older versions never change"))),
-        None => {}
-    }
-    Err(not_writable(write.table_name.table(), provider.as_ref()))
-}
-
-pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
-    if provider.downcast_ref::<SystemTable>().is_some() {
-        return EngineError::unsupported(format!("writing to the system table \"{name}\""), Some("it can only be read"));
-    }
-    if provider.downcast_ref::<TemporaryTable>().is_some() {
-        return not_for_temporary(name, "changing rows of");
-    }
-    no_table_to_write(name, provider.table_type() == TableType::View)
 }
 
 /// The error for rows sent to a view or an external table; no planner has checked these.
@@ -191,7 +167,8 @@ pub fn not_writable_view(view: &ViewRecord) -> EngineError {
     no_table_to_write(&view.name, view.kind != EXTERNAL)
 }
 
-fn no_table_to_write(name: &str, is_view: bool) -> EngineError {
+/// The error for writing to something that is neither a stored nor a temporary nor a system table.
+pub fn no_table_to_write(name: &str, is_view: bool) -> EngineError {
     let kind = if is_view { "view" } else { "external table" };
     EngineError::unsupported(format!("writing to the {kind} \"{name}\""), Some("write to a table; COPY … TO writes files"))
 }
@@ -211,7 +188,7 @@ impl TableProvider for StoreTable {
     }
 
     fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        let defaults = self.defaults.get_or_init(|| planned_defaults(&self.engine.rules, &self.snapshot));
+        let defaults = self.defaults.get_or_init(|| planned_defaults(self.engine.rules(), &self.snapshot));
         let place = self.snapshot.schema().index_of(column).ok()?;
         defaults.get(place)?.as_ref()
     }

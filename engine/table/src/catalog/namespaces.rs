@@ -7,9 +7,8 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider};
 use super::information_schema::InformationSchema;
 use super::provider::CatalogHandle;
 use super::schema::StoreSchema;
-use crate::system::SystemSchema;
+use crate::temporary::TemporarySchema;
 use common::names::{INFORMATION_SCHEMA, SYSTEM, TEMP};
-use table::temporary::TemporarySchema;
 
 impl CatalogProvider for CatalogHandle {
     fn schema_names(&self) -> Vec<String> {
@@ -25,11 +24,9 @@ impl CatalogProvider for CatalogHandle {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         if name == SYSTEM {
-            let snapshot = self.0.snapshot();
-            let older =
-                snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.authorization());
-            return Some(Arc::new(schema.with_temporary(self.0.temporary()).with_zone(self.0.zone())));
+            let has_older = self.0.snapshot().has_namespace(SYSTEM);
+            let older = has_older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
+            return Some(Arc::clone(&self.0.engine).system_schema(&self.0, older));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);

@@ -12,12 +12,12 @@ use super::provider::StoreCatalog;
 use super::pruned_table::as_named;
 use super::table::StoreTable;
 use super::view;
+use crate::access::Authorization;
 use crate::catalog::past_table::{PastTable, table_at};
+use crate::definition::EXTERNAL;
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use sql::split_name;
-use table::access::Authorization;
-use table::definition::EXTERNAL;
 
 #[derive(Debug)]
 pub struct StoreSchema {
@@ -49,7 +49,7 @@ impl StoreSchema {
             return Err(EngineError::internal("a table's version is asked for outside a session"));
         };
         let (engine, name) = (Arc::clone(&self.catalog.engine), (self.namespace.as_str(), table));
-        match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
+        match table_at(&state, engine.store(), &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
                 Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))))

@@ -1,0 +1,5 @@
+//! Tests of the crate `table` that need a whole engine.
+
+mod key_search;
+mod scan_partitions;
+mod write_scope;

@@ -1,0 +1,20 @@
+//! The trait by which the catalog reaches what the engine shares among its sessions, and the schema that shows the state of the engine.
+
+use std::sync::Arc;
+
+use datafusion::catalog::SchemaProvider;
+
+use super::provider::StoreCatalog;
+use crate::remote_tables::RemoteTables;
+use crate::scan::StatisticsCache;
+use crate::store_context::StoreContext;
+
+pub trait CatalogContext: StoreContext {
+    fn statistics(&self) -> &StatisticsCache;
+
+    /// `None` where tables of other nodes may not be read.
+    fn remote_tables(&self) -> Option<&Arc<dyn RemoteTables>>;
+
+    /// The schema `system` as a statement with this catalog sees it. `older` has the tables of the store in a schema of this name.
+    fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider>;
+}

@@ -1,0 +1,29 @@
+//! The store's tables and views as DataFusion sees them.
+
+mod context;
+mod information_schema;
+mod listing;
+mod namespaces;
+pub mod past_table;
+mod private_tables;
+mod provider;
+mod pruned_table;
+mod referenced_columns;
+mod remote;
+mod schema;
+mod stored_name;
+mod table;
+mod view;
+mod view_planner;
+
+pub use self::table::{StoreTable, no_table_to_write, not_writable_view};
+pub use context::CatalogContext;
+pub use listing::TableListing;
+pub use private_tables::{PrivateTable, SCHEMA, register_private};
+pub use provider::{CatalogHandle, StoreCatalog, not_for_temporary};
+pub use pruned_table::{plan_with_referenced_columns, plan_with_whole_tables, prune_table};
+pub use referenced_columns::constraint_of;
+pub use remote::{is_of_node, is_remote};
+pub use stored_name::resolve;
+pub use view::external_provider;
+pub use view_planner::ViewPlanner;
