@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from threading import Timer
 
 import duckdb
 
@@ -25,9 +26,15 @@ BATCH_SIZES, THREADS = [1, 3, 8192], [1, 2, 5]
 # A sort merges as many streams as there are batches.
 BATCH_SIZES_OF_MANY_ROWS = [64, 8192]
 TIMEOUT_MS = 60_000
+# More of an answer becomes no rows of Python: a few statements have gigabytes.
+ANSWER_MAX_BYTES = 32 << 20
 # What they say is when, where and how much, and not how.
 NO_SWITCHES = ["quiver.statement_timeout_ms"]
 Settings = dict[str, str]
+
+
+class AnswerTooLargeError(Exception):
+    pass
 
 
 class World:
@@ -69,7 +76,7 @@ class World:
         self.settings = dict(settings)
 
     def in_quiver(self, sql: str) -> Rows:
-        return self.quiver.sql(sql).fetchall()
+        return rows_of(self.quiver.sql(sql))
 
     def in_turn(self, statements: list[str]) -> Rows:
         """The answer of one, or of the EXECUTE between a PREPARE and a DEALLOCATE; of one that changes rows their number, as DuckDB says it."""
@@ -78,7 +85,7 @@ class World:
         try:
             for statement in after[:1]:
                 result = self.quiver.sql(statement)
-            return result.fetchall() if result.is_query else [(result.rows_changed,)]
+            return rows_of(result) if result.is_query else [(result.rows_changed,)]
         finally:
             with suppress(quiver.Error):
                 for statement in after[1:]:
@@ -93,7 +100,12 @@ class World:
             engine(f"DROP TABLE IF EXISTS {table}")
 
     def in_duckdb(self, sql: str) -> Rows:
-        return self.duckdb.execute(sql).fetchall()
+        timeout = Timer(TIMEOUT_MS / 1000, self.duckdb.interrupt)
+        timeout.start()
+        try:
+            return self.duckdb.execute(sql).fetchall()
+        finally:
+            timeout.cancel()
 
     def script(self) -> list[str]:
         """In the words of Quiver; CHECKPOINT and ORDER BY of a table are nothing for DuckDB."""
@@ -107,6 +119,12 @@ class World:
         self.quiver.close()
         self.duckdb.close()
         self.directory.cleanup()
+
+
+def rows_of(result: quiver.Result) -> Rows:
+    if result.is_query and result.arrow().nbytes > ANSWER_MAX_BYTES:
+        raise AnswerTooLargeError
+    return result.fetchall()
 
 
 def opened() -> tuple[quiver.Connection, duckdb.DuckDBPyConnection, tempfile.TemporaryDirectory]:

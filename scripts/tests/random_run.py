@@ -13,7 +13,7 @@ from random import Random
 
 from random_cases import Beside, Case, NoRec, Outcome, Partitions, Prepared
 from random_changes import Changes
-from random_engines import BATCH_SIZES, BATCH_SIZES_OF_MANY_ROWS, World, chosen
+from random_engines import BATCH_SIZES, BATCH_SIZES_OF_MANY_ROWS, AnswerTooLargeError, World, chosen
 from random_known import STATEMENTS
 from random_selects import Selects
 from random_tree import Node, fixed, reduced
@@ -59,7 +59,7 @@ class Run:
         has_many_rows = any(" big " in text for text in one.script())
         self.world.set(chosen(random, self.world.switches, BATCH_SIZES_OF_MANY_ROWS if has_many_rows else BATCH_SIZES))
         start = time.monotonic()
-        outcome = one.run(self.world)
+        outcome = outcome_of(one, self.world)
         self.slowest = max(self.slowest, (time.monotonic() - start, f"number {number}: {one.script()[0]}"))
         self.outcomes[outcome.kind] += 1
         if outcome.kind in ("quiver", "refused"):
@@ -81,6 +81,13 @@ class Run:
         return "\n".join([*lines, f"the slowest took {self.slowest[0]:.1f} s: {self.slowest[1][:300]}"])
 
 
+def outcome_of(one: Case, world: World) -> Outcome:
+    try:
+        return one.run(world)
+    except AnswerTooLargeError:
+        return Outcome("large")
+
+
 def message_class(text: str) -> str:
     """Without what only this statement has."""
     return re.sub(r"\d+", "0", re.sub(r"'[^']*'|\"[^\"]*\"", "…", text.splitlines()[0]))[:110]
@@ -93,7 +100,7 @@ def report(seed: int, number: int, one: Case, world: World, outcome: Outcome) ->
     latest = [outcome]
 
     def fails(in_world: World) -> bool:
-        found = one.run(in_world)
+        found = outcome_of(one, in_world)
         same = found.kind == outcome.kind and (not words or message_class(found.text) == words)
         if same:
             latest[0] = found

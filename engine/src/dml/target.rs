@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFa
 
 use super::operation::Operation;
 use super::select::name_of;
+use super::writable::not_writable;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
