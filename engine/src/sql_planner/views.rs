@@ -10,6 +10,7 @@ use datafusion::sql::parser::Statement;
 
 use super::explain_error::explain_error;
 use super::plan::{planned, with_headers};
+use super::statement_tables::StatementTables;
 use common::error::EngineError;
 use sql::headers::Headers;
 use table::catalog::{StoreCatalog, ViewPlanner};
@@ -20,7 +21,7 @@ pub struct SqlViewPlanner;
 #[async_trait]
 impl ViewPlanner for SqlViewPlanner {
     async fn plan(&self, state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
-        let plan = Arc::new(planned(state, statement).await?);
+        let plan = Arc::new(planned(&mut StatementTables::new(state), statement).await?);
         Ok(Arc::unwrap_or_clone(with_headers(plan, &Headers::default())))
     }
 

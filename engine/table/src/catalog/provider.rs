@@ -14,6 +14,7 @@ use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
 use crate::access::{Authorization, SessionAccess, seen};
 use crate::commit_guard::CommitGuard;
+use crate::remote_tables::RemoteTables;
 use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
 use crate::write::WriteScope;
@@ -34,6 +35,8 @@ pub struct StoreCatalog {
     pub(super) view_depth: usize,
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
+    /// For plans that show all columns of tables, such as those for other systems.
+    shows_all_columns: bool,
     /// The session's user; `None` for the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The last version that was seen.
@@ -117,6 +120,7 @@ impl StoreCatalog {
             commit_guard: None,
             view_depth: 0,
             omits_broken_views: false,
+            shows_all_columns: false,
             access,
             seen,
             state,
@@ -232,6 +236,19 @@ impl StoreCatalog {
 
     pub(super) fn for_information_schema(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { omits_broken_views: true, ..self.clone() })
+    }
+
+    /// The catalog for a plan that shows all columns of tables, also of those in views.
+    pub fn with_all_columns(&self) -> Arc<StoreCatalog> {
+        Arc::new(StoreCatalog { shows_all_columns: true, ..self.clone() })
+    }
+
+    pub fn shows_all_columns(&self) -> bool {
+        self.shows_all_columns
+    }
+
+    pub fn remote_tables(&self) -> Option<&Arc<dyn RemoteTables>> {
+        self.engine.remote_tables()
     }
 
     /// A catalog list with this catalog, for a state of DataFusion.
