@@ -227,7 +227,7 @@ async fn optimised(state: &SessionState, catalog: &StoreCatalog, sql: &str, stat
     let failed = |error| explain_error(sql, state, catalog, error);
     let mut with_all_columns = state.clone();
     with_all_columns.register_catalog_list(catalog.with_all_columns().catalog_list());
-    let plan = plan_statement(&with_all_columns, statement).await.map_err(failed)?;
+    let plan = Box::pin(plan_statement(&with_all_columns, Vec::new(), statement)).await.map_err(failed)?;
     check_reads(&plan)?;
     state.optimize(&plan).map_err(failed)
 }

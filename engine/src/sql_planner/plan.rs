@@ -17,7 +17,7 @@ use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
 use super::ordered_subqueries::{has_ordered_subquery, with_subqueries_below};
-use super::statement_tables::StatementTables;
+use super::statement_tables::{PrivateTable, StatementTables};
 use super::wildcards::expand_wildcards;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
@@ -34,8 +34,8 @@ use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
 use sql::unnamed_subqueries::name_subqueries;
 
-pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
-    let mut tables = StatementTables::new(state);
+pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
+    let mut tables = StatementTables::new(state, private);
     if let Some(query) = query_of_describe(state, &statement)? {
         return describe(&mut tables, query).boxed().await;
     }

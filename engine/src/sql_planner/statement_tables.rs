@@ -22,6 +22,13 @@ use common::names::CATALOG;
 use sql::SqlTypes;
 use table::catalog::{ReferencedColumns, StoreCatalog, is_wide, query_of, with_columns};
 
+/// The catalog and the schema of tables that only the statement's own query can name.
+const PRIVATE: (&str, &str) = ("__quiver", "statement");
+/// The same as one name.
+pub const PRIVATE_SCHEMA: &str = "__quiver.statement";
+
+pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
+
 /// Where a planner finds tables, functions and settings.
 #[derive(Clone)]
 pub struct StatementTables<'a> {
@@ -31,8 +38,10 @@ pub struct StatementTables<'a> {
 }
 
 impl<'a> StatementTables<'a> {
-    pub fn new(state: &'a SessionState) -> StatementTables<'a> {
-        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables: HashMap::new() }
+    pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
+        let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
+        let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
+        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables }
     }
 
     pub fn state(&self) -> &'a SessionState {
@@ -82,7 +91,7 @@ impl<'a> StatementTables<'a> {
         let zone = self.state.config_options().execution.time_zone.as_deref();
         let (mut narrow, mut has_narrowed) = (self.clone(), false);
         for (name, table) in &mut narrow.tables {
-            // A statement that changes rows reads all columns of its target, which is not in this catalog.
+            // A statement that changes rows reads all columns of its target, which is a private table.
             if *name.catalog == *CATALOG
                 && let Some(reduced) = with_columns(table, &columns, catalog.remote_tables(), zone)?
             {

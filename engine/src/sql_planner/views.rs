@@ -21,7 +21,7 @@ pub struct SqlViewPlanner;
 #[async_trait]
 impl ViewPlanner for SqlViewPlanner {
     async fn plan(&self, state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
-        let plan = Arc::new(planned(&mut StatementTables::new(state), statement).await?);
+        let plan = Arc::new(planned(&mut StatementTables::new(state, Vec::new()), statement).await?);
         Ok(Arc::unwrap_or_clone(with_headers(plan, &Headers::default())))
     }
 
