@@ -13,10 +13,10 @@ use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, Operation};
 use super::private_names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
 use super::select::{Finder, Item, query_of};
 use super::target::ChangeTarget;
-use crate::sql_planner::statement_tables::PrivateTable;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use semantics::optimizer::with_shapes;
+use table::catalog::PrivateTable;
 use table::constraints::check_shape;
 use table::scan::row_id::ROW_ID;
 

@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::private_names::{PREFIX, TARGET};
 use super::target::ChangeTarget;
-use crate::sql_planner::statement_tables::PRIVATE_SCHEMA;
 use common::error::EngineError;
 use sql::QuiverDialect;
+use table::catalog::PRIVATE_SCHEMA;
 
 /// The index of an expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use super::private_names::{INSERTED, NEW_PREFIX};
 use super::select::{Finder, expr_of, quoted, target_text};
 use super::target::ChangeTarget;
 use crate::execution::StatementContext;
-use crate::sql_planner::statement_tables::PRIVATE_SCHEMA;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use table::catalog::PRIVATE_SCHEMA;
 
 /// The name of the rows to be inserted.
 const EXCLUDED: &str = "excluded";

@@ -12,10 +12,10 @@ use super::statement_context::StatementContext;
 use crate::planning;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
-use crate::sql_planner::statement_tables::PrivateTable;
 use common::error::EngineError;
 use sql::{self, Parsed};
 use table::access::check_statement_kind;
+use table::catalog::PrivateTable;
 
 impl StatementContext {
     /// The parsed statement. Its user is allowed to run statements of this kind.

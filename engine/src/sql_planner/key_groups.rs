@@ -13,9 +13,8 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
-use super::statement_tables::StatementTables;
 use sql::merged_names::normalized;
-use table::catalog::StoreTable;
+use table::catalog::{StatementTables, StoreTable};
 use table::constraints::primary_key;
 
 /// Whether the error is about a column that is not in GROUP BY.

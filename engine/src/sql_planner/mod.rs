@@ -5,7 +5,6 @@ pub mod explain_error;
 pub mod key_groups;
 mod ordered_subqueries;
 pub mod plan;
-pub mod statement_tables;
 pub mod temporary_names;
 pub mod views;
 pub mod wildcards;

@@ -17,7 +17,6 @@ use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
 use super::ordered_subqueries::{has_ordered_subquery, with_subqueries_below};
-use super::statement_tables::{PrivateTable, StatementTables};
 use super::wildcards::expand_wildcards;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
@@ -33,6 +32,7 @@ use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
 use sql::unnamed_subqueries::name_subqueries;
+use table::catalog::{PrivateTable, StatementTables};
 
 pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
     let mut tables = StatementTables::new(state, private);
@@ -107,7 +107,7 @@ fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, En
 async fn describe(tables: &mut StatementTables<'_>, query: Statement) -> Result<LogicalPlan> {
     let headers = Headers::of(&query);
     let plan = with_headers(Arc::new(planned(tables, query).await?), &headers);
-    let state = tables.state();
+    let state = tables.state;
     let plan = state.analyzer().execute_and_check(Arc::unwrap_or_clone(plan), state.config_options(), |_, _| {})?;
     let output_schema = Arc::new(DFSchema::try_from(LogicalPlan::describe_schema())?);
     Ok(LogicalPlan::DescribeTable(DescribeTable { schema: Arc::clone(plan.schema().inner()), output_schema }))
@@ -119,7 +119,7 @@ pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement)
     name_subqueries(&mut statement);
     expand_wildcards(tables, &mut statement, with_unique_names).await?;
     rewrite(&mut statement)?;
-    check_clauses(tables.state(), &mut statement)?;
+    check_clauses(tables.state, &mut statement)?;
     tables.resolve(&statement).await?;
     if is_insert_of_values(&statement) {
         return with_choice_shapes(tables.plan(statement)?);

@@ -10,10 +10,9 @@ use datafusion::sql::parser::Statement;
 
 use super::explain_error::explain_error;
 use super::plan::{planned, with_headers};
-use super::statement_tables::StatementTables;
 use common::error::EngineError;
 use sql::headers::Headers;
-use table::catalog::{StoreCatalog, ViewPlanner};
+use table::catalog::{StatementTables, StoreCatalog, ViewPlanner};
 
 #[derive(Debug)]
 pub struct SqlViewPlanner;

@@ -78,16 +78,11 @@ pub fn table_in_zone(table: Arc<dyn TableProvider>, zone: Option<&str>) -> Arc<d
 
 #[derive(Debug)]
 pub struct TableInZone {
-    table: Arc<dyn TableProvider>,
+    pub table: Arc<dyn TableProvider>,
     schema: SchemaRef,
 }
 
 impl TableInZone {
-    /// As it is without the zone.
-    pub fn table(&self) -> &Arc<dyn TableProvider> {
-        &self.table
-    }
-
     /// Whether the types of a filter's columns are the same in the underlying table.
     fn is_of_table(&self, filter: &Expr) -> bool {
         let found = self.table.schema();

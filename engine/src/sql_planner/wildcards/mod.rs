@@ -21,9 +21,9 @@ use datafusion::sql::sqlparser::ast::Select;
 use self::columns::Columns;
 use self::from::{FromElements, PlanRecorder};
 use self::selects::each_select;
-use super::statement_tables::StatementTables;
 use common::error::EngineError;
 use sql::rewrite::rewrite;
+use table::catalog::StatementTables;
 
 /// The maximum nesting of SELECTs whose `*` is rewritten.
 const ROUNDS_MAX: usize = 64;

@@ -14,7 +14,6 @@ use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
 use crate::access::{Authorization, SessionAccess, seen};
 use crate::commit_guard::CommitGuard;
-use crate::remote_tables::RemoteTables;
 use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
 use crate::write::WriteScope;
@@ -36,7 +35,7 @@ pub struct StoreCatalog {
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
     /// For plans that show all columns of tables, such as those for other systems.
-    shows_all_columns: bool,
+    pub(super) shows_all_columns: bool,
     /// The session's user; `None` for the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The last version that was seen.
@@ -241,14 +240,6 @@ impl StoreCatalog {
     /// The catalog for a plan that shows all columns of tables, also of those in views.
     pub fn with_all_columns(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { shows_all_columns: true, ..self.clone() })
-    }
-
-    pub fn shows_all_columns(&self) -> bool {
-        self.shows_all_columns
-    }
-
-    pub fn remote_tables(&self) -> Option<&Arc<dyn RemoteTables>> {
-        self.engine.remote_tables()
     }
 
     /// A catalog list with this catalog, for a state of DataFusion.

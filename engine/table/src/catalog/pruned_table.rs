@@ -34,7 +34,7 @@ pub fn with_columns(
     zone: Option<&str>,
 ) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
     if let Some(seen) = table.downcast_ref::<TableInZone>() {
-        let reduced = with_columns(seen.table(), columns, remote, zone)?;
+        let reduced = with_columns(&seen.table, columns, remote, zone)?;
         return Ok(reduced.map(|table| table_in_zone(table, zone)));
     }
     let schema = table.schema();

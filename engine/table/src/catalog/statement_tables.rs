@@ -18,9 +18,11 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::SqlToRel;
 
+use super::provider::StoreCatalog;
+use super::pruned_table::{is_wide, with_columns};
+use super::referenced_columns::{ReferencedColumns, query_of};
 use common::names::CATALOG;
 use sql::SqlTypes;
-use table::catalog::{ReferencedColumns, StoreCatalog, is_wide, query_of, with_columns};
 
 /// The catalog and the schema of tables that only the statement's own query can name.
 const PRIVATE: (&str, &str) = ("__quiver", "statement");
@@ -32,7 +34,7 @@ pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
 /// Where a planner finds tables, functions and settings.
 #[derive(Clone)]
 pub struct StatementTables<'a> {
-    state: &'a SessionState,
+    pub state: &'a SessionState,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     tables: HashMap<ResolvedTableReference, Arc<dyn TableProvider>>,
 }
@@ -42,10 +44,6 @@ impl<'a> StatementTables<'a> {
         let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
         let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
         StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables }
-    }
-
-    pub fn state(&self) -> &'a SessionState {
-        self.state
     }
 
     /// Resolves the tables of the statement that are not resolved yet. A name without a table is an error only when it is planned.
@@ -86,14 +84,14 @@ impl<'a> StatementTables<'a> {
         if !self.tables.values().any(|table| is_wide(&table.schema())) {
             return Ok(None);
         }
-        let Some(catalog) = StoreCatalog::of(self.state).filter(|catalog| !catalog.shows_all_columns()) else { return Ok(None) };
+        let Some(catalog) = StoreCatalog::of(self.state).filter(|catalog| !catalog.shows_all_columns) else { return Ok(None) };
         let Some(columns) = query_of(statement).and_then(ReferencedColumns::of) else { return Ok(None) };
-        let zone = self.state.config_options().execution.time_zone.as_deref();
+        let (remote, zone) = (catalog.engine.remote_tables(), self.state.config_options().execution.time_zone.as_deref());
         let (mut narrow, mut has_narrowed) = (self.clone(), false);
         for (name, table) in &mut narrow.tables {
             // A statement that changes rows reads all columns of its target, which is a private table.
             if *name.catalog == *CATALOG
-                && let Some(reduced) = with_columns(table, &columns, catalog.remote_tables(), zone)?
+                && let Some(reduced) = with_columns(table, &columns, remote, zone)?
             {
                 *table = reduced;
                 has_narrowed = true;
