@@ -1,7 +1,7 @@
 //! An INSERT whose query has another number of columns than the target list.
 
-use datafusion::common::{DataFusionError, Diagnostic, Span};
-use datafusion::execution::SessionState;
+use datafusion::common::{DataFusionError, Diagnostic, Result, Span};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, Spanned, TableObject};
 
@@ -13,10 +13,10 @@ pub fn is_wrong_width(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("Column count doesn't match insert query!"))
 }
 
-/// The error with both counts and the position; the original error if these cannot be found.
-pub async fn wrong_width(state: &SessionState, statement: &Statement, error: DataFusionError) -> DataFusionError {
+/// The error with both counts and the position; the original error if these cannot be found. `plan` plans a query.
+pub fn wrong_width(statement: &Statement, error: DataFusionError, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> DataFusionError {
     let Some(insert) = insert_in(statement) else { return error };
-    let Some(message) = counts(state, insert).await else { return error };
+    let Some(message) = counts(insert, plan) else { return error };
     let span = insert.source.as_ref().and_then(|query| Span::try_from_sqlparser_span(query.span()));
     let diagnostic = Diagnostic::new_error(message.clone(), span);
     let hint = Some("give a value for each column, or name the columns".to_string());
@@ -24,13 +24,17 @@ pub async fn wrong_width(state: &SessionState, statement: &Statement, error: Dat
 }
 
 /// Plans the query to count its columns, and a query of the table to count the table's.
-async fn counts(state: &SessionState, insert: &Insert) -> Option<String> {
+fn counts(insert: &Insert, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> Option<String> {
+    let columns_of = |query: ast::Query| {
+        let query = Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
+        Some(plan(query).ok()?.schema().fields().len())
+    };
     let TableObject::TableName(table) = &insert.table else { return None };
-    let given = counted(columns_of(state, insert.source.as_deref()?.clone()).await?);
+    let given = counted(columns_of(insert.source.as_deref()?.clone())?);
     let name = &table.0.last().and_then(ObjectNamePart::as_ident)?.value;
     Some(match insert.columns.len() {
         0 => {
-            let wanted = columns_of(state, query_of(&format!("SELECT * FROM {table}")).ok()?).await?;
+            let wanted = columns_of(query_of(&format!("SELECT * FROM {table}")).ok()?)?;
             format!("the query gives {given}, and \"{name}\" has {}", counted(wanted))
         }
         named => format!("the query gives {given}, and the INSERT into \"{name}\" names {}", counted(named)),
@@ -51,11 +55,6 @@ fn in_sql(statement: &ast::Statement) -> Option<&Insert> {
         ast::Statement::Prepare { statement, .. } => in_sql(statement),
         _ => None,
     }
-}
-
-async fn columns_of(state: &SessionState, query: ast::Query) -> Option<usize> {
-    let query = Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
-    Some(state.statement_to_plan(query).await.ok()?.schema().fields().len())
 }
 
 fn counted(columns: usize) -> String {

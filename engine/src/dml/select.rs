@@ -9,7 +9,7 @@ use super::private_names::{PREFIX, TARGET};
 use super::target::ChangeTarget;
 use common::error::EngineError;
 use sql::QuiverDialect;
-use table::catalog::SCHEMA;
+use table::catalog::PRIVATE_SCHEMA;
 
 /// The index of an expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub fn name_of(factor: &TableFactor) -> Option<Ident> {
 
 /// The target with its row ids, under the statement's name for it.
 pub fn target_text(target: &ChangeTarget) -> String {
-    format!("{SCHEMA}.{TARGET} AS {}", quoted(&target.alias))
+    format!("{PRIVATE_SCHEMA}.{TARGET} AS {}", quoted(&target.alias))
 }
 
 pub fn quoted(name: &str) -> String {

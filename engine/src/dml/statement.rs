@@ -12,7 +12,6 @@ use super::{delete, merge, update, upsert};
 use crate::execution::StatementContext;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
-use table::catalog::register_private;
 
 impl StatementContext {
     /// The statement's logical plan; errors have their position in the text.
@@ -22,7 +21,7 @@ impl StatementContext {
         fill_defaults(self, &mut statement)?;
         match planned(self, &mut statement).await? {
             Some(plan) => Ok(plan),
-            None => self.plan_query(statement).await,
+            None => self.plan_query(statement, Vec::new()).await,
         }
     }
 }
@@ -39,9 +38,8 @@ async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Op
         }
     };
     *place = wanted.query()?;
-    register_private(&ctx.state, std::mem::take(&mut wanted.tables))?;
     let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
-    let plan = ctx.plan_query(query).await?;
+    let plan = ctx.plan_query(query, std::mem::take(&mut wanted.tables)).await?;
     Ok(Some(finished(&wanted, plan)?))
 }
 

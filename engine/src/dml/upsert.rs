@@ -21,7 +21,7 @@ use super::target::ChangeTarget;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
-use table::catalog::SCHEMA;
+use table::catalog::PRIVATE_SCHEMA;
 
 /// The name of the rows to be inserted.
 const EXCLUDED: &str = "excluded";
@@ -93,7 +93,7 @@ pub fn add_with(insert: &mut Insert, with: With) -> Result<(), EngineError> {
 /// The source rows with all columns of the table, under names that no expression uses: an unqualified column name refers to the target.
 async fn rows_to_insert(ctx: &StatementContext, insert: Insert) -> Result<LogicalPlan, EngineError> {
     let statement = Statement::Statement(Box::new(ast::Statement::Insert(insert)));
-    let LogicalPlan::Dml(insert) = ctx.plan_query(statement).await? else {
+    let LogicalPlan::Dml(insert) = ctx.plan_query(statement, Vec::new()).await? else {
         return Err(EngineError::internal("an INSERT became something else"));
     };
     let columns = insert.input.schema().iter().map(|(table, field)| {
@@ -108,12 +108,12 @@ fn joined(target: &ChangeTarget, key: &[usize], rows: &LogicalPlan, ordered: boo
     let keys: Vec<String> = key.iter().map(|column| quoted(&hidden(target.schema().field(*column).name()))).collect();
     let keys = keys.join(", ");
     let counted = if rows.max_rows() == Some(1) {
-        format!("SELECT *, 1 AS {NTH} FROM {SCHEMA}.{INSERTED}")
+        format!("SELECT *, 1 AS {NTH} FROM {PRIVATE_SCHEMA}.{INSERTED}")
     } else if ordered {
-        let numbered = format!("SELECT *, row_number() OVER () AS {ORDER} FROM {SCHEMA}.{INSERTED}");
+        let numbered = format!("SELECT *, row_number() OVER () AS {ORDER} FROM {PRIVATE_SCHEMA}.{INSERTED}");
         format!("SELECT *, row_number() OVER (PARTITION BY {keys} ORDER BY {ORDER}) AS {NTH} FROM ({numbered}) AS numbered")
     } else {
-        format!("SELECT *, row_number() OVER (PARTITION BY {keys}) AS {NTH} FROM {SCHEMA}.{INSERTED}")
+        format!("SELECT *, row_number() OVER (PARTITION BY {keys}) AS {NTH} FROM {PRIVATE_SCHEMA}.{INSERTED}")
     };
     let same_key = key.iter().map(|column| {
         let name = target.schema().field(*column).name();

@@ -15,6 +15,7 @@ use crate::sql_planner::plan::plan_statement;
 use common::error::EngineError;
 use sql::{self, Parsed};
 use table::access::check_statement_kind;
+use table::catalog::PrivateTable;
 
 impl StatementContext {
     /// The parsed statement. Its user is allowed to run statements of this kind.
@@ -30,14 +31,14 @@ impl StatementContext {
         Ok(parsed)
     }
 
-    /// The plan of any statement except for those that change rows.
-    pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
+    /// The plan of any statement except for those that change rows; of these it is the plan of their query, which reads private tables.
+    pub(crate) async fn plan_query(&self, statement: Statement, private: Vec<PrivateTable>) -> Result<LogicalPlan, EngineError> {
         if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
-            return Box::pin(plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
+            return Box::pin(plan_statement(&self.state, private, statement)).await.map_err(|error| self.located(error));
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone());
         let planned = async move {
-            let planned = plan_statement(&state, statement).await;
+            let planned = plan_statement(&state, private, statement).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
         self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await

@@ -225,7 +225,9 @@ fn no_query() -> EngineError {
 
 async fn optimised(state: &SessionState, catalog: &StoreCatalog, sql: &str, statement: Statement) -> Result<LogicalPlan, EngineError> {
     let failed = |error| explain_error(sql, state, catalog, error);
-    let plan = catalog::plan_with_whole_tables(plan_statement(state, statement)).await.map_err(failed)?;
+    let mut with_all_columns = state.clone();
+    with_all_columns.register_catalog_list(catalog.with_all_columns().catalog_list());
+    let plan = Box::pin(plan_statement(&with_all_columns, Vec::new(), statement)).await.map_err(failed)?;
     check_reads(&plan)?;
     state.optimize(&plan).map_err(failed)
 }

@@ -5,11 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::{DataFusionError, Result, TableReference};
-use datafusion::execution::SessionState;
+use datafusion::common::{DataFusionError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Visit,
@@ -17,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use sql::merged_names::normalized;
-use table::catalog::{self, StoreTable};
+use table::catalog::{StatementTables, StoreTable};
 use table::constraints::primary_key;
 
 /// Whether the error is about a column that is not in GROUP BY.
@@ -27,18 +24,18 @@ pub fn is_about_groups(error: &DataFusionError) -> bool {
 }
 
 /// Adds columns to GROUP BY; returns whether any was added.
-pub async fn add_keys(state: &SessionState, statement: &mut Statement) -> Result<bool> {
+pub fn add_keys(tables: &StatementTables<'_>, statement: &mut Statement) -> bool {
     match statement {
         Statement::Statement(statement) => {
             let mut names = ColumnPaths::default();
             let _ = Visit::visit(statement.as_ref(), &mut names);
-            let tables = catalog::plan_with_whole_tables(keyed_tables(state, names.0)).await;
+            let tables = names.0.into_iter().filter_map(|name| KeyedTable::of(tables, name)).collect();
             let mut adding = GroupKeyRewriter { tables, has_added: false };
             let _ = VisitMut::visit(statement.as_mut(), &mut adding);
-            Ok(adding.has_added)
+            adding.has_added
         }
-        Statement::Explain(explain) => Box::pin(add_keys(state, &mut explain.statement)).await,
-        _ => Ok(false),
+        Statement::Explain(explain) => add_keys(tables, &mut explain.statement),
+        _ => false,
     }
 }
 
@@ -61,26 +58,17 @@ impl Visitor for ColumnPaths {
     }
 }
 
-async fn keyed_tables(state: &SessionState, names: BTreeSet<Vec<String>>) -> Vec<KeyedTable> {
-    let mut tables = Vec::new();
-    for name in names {
-        let reference = match name.as_slice() {
+impl KeyedTable {
+    fn of(tables: &StatementTables<'_>, name: Vec<String>) -> Option<KeyedTable> {
+        let table = tables.table(match name.as_slice() {
             [table] => TableReference::bare(table.as_str()),
             [schema, table] => TableReference::partial(schema.as_str(), table.as_str()),
-            _ => continue,
-        };
-        let Ok(schema) = state.schema_for_ref(reference.clone()) else { continue };
-        let Ok(Some(table)) = schema.table(reference.table()).await else { continue };
-        if let Some(key) = key_of(&table) {
-            let columns = table.schema().fields().iter().map(|field| field.name().clone()).collect();
-            tables.push(KeyedTable { name, columns, key });
-        }
+            _ => return None,
+        })?;
+        let key = primary_key(&table.downcast_ref::<StoreTable>()?.snapshot)?;
+        let columns = table.schema().fields().iter().map(|field| field.name().clone()).collect();
+        Some(KeyedTable { name, columns, key })
     }
-    tables
-}
-
-fn key_of(table: &Arc<dyn TableProvider>) -> Option<Vec<String>> {
-    primary_key(&table.downcast_ref::<StoreTable>()?.snapshot)
 }
 
 struct GroupKeyRewriter {

@@ -32,21 +32,22 @@ use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
 use sql::unnamed_subqueries::name_subqueries;
-use table::catalog;
+use table::catalog::{PrivateTable, StatementTables};
 
-pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
+    let mut tables = StatementTables::new(state, private);
     if let Some(query) = query_of_describe(state, &statement)? {
-        return describe(state, query).boxed().await;
+        return describe(&mut tables, query).boxed().await;
     }
     let headers = Headers::of(&statement);
     let view = view_definition(&statement);
     let plan = match take_source(&mut statement)? {
-        None => planned(state, statement).await?,
+        None => planned(&mut tables, statement).await?,
         Some(query) => {
             let query = Statement::Statement(Box::new(ast::Statement::Query(query)));
-            let source = planned(state, query).await?;
+            let source = planned(&mut tables, query).await?;
             put_placeholder(&mut statement, source.schema().fields().len())?;
-            with_source(planned(state, statement).await?, source)?
+            with_source(planned(&mut tables, statement).await?, source)?
         }
     };
     Ok(match plan {
@@ -103,54 +104,70 @@ fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, En
 }
 
 /// The column types as of when the query runs, after type coercion.
-async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan> {
+async fn describe(tables: &mut StatementTables<'_>, query: Statement) -> Result<LogicalPlan> {
     let headers = Headers::of(&query);
-    let plan = with_headers(Arc::new(planned(state, query).await?), &headers);
+    let plan = with_headers(Arc::new(planned(tables, query).await?), &headers);
+    let state = tables.state;
     let plan = state.analyzer().execute_and_check(Arc::unwrap_or_clone(plan), state.config_options(), |_, _| {})?;
     let output_schema = Arc::new(DFSchema::try_from(LogicalPlan::describe_schema())?);
     Ok(LogicalPlan::DescribeTable(DescribeTable { schema: Arc::clone(plan.schema().inner()), output_schema }))
 }
 
 /// The plan of a statement, or of the text of a view.
-pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
     qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
-    expand_wildcards(state, &mut statement, rewritten).await?;
+    expand_wildcards(tables, &mut statement, with_unique_names).await?;
     rewrite(&mut statement)?;
-    check_clauses(state, &mut statement)?;
-    let is_ordered = !is_insert_of_values(&statement) && has_ordered_subquery(&statement);
-    let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
-    let plan = |statement| catalog::plan_with_referenced_columns(statement, |statement| with_input_names(state, statement));
-    let planned = match (plan(statement).await, untouched) {
-        (Err(error), Some(mut statement)) if is_about_groups(&error) => {
-            let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
-            match planned {
-                Err(error) if is_about_groups(&error) => {
-                    // For `ORDER BY 1` of an expression with an aggregate, which DataFusion finds by its alias.
-                    alias_duplicate_columns(&mut statement, false);
-                    plan(statement).await.map_err(|_| error)?
-                }
-                planned => planned?,
-            }
-        }
-        (planned, _) => planned?,
-    };
+    check_clauses(tables.state, &mut statement)?;
+    tables.resolve(&statement).await?;
+    if is_insert_of_values(&statement) {
+        return with_choice_shapes(tables.plan(statement)?);
+    }
+    let is_ordered = has_ordered_subquery(&statement);
+    let planned = with_key_groups(tables, statement)?;
     with_choice_shapes(if is_ordered { with_subqueries_below(planned)? } else { planned })
 }
 
-async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
-    rewrite(&mut statement)?;
-    with_unique_names(&state, Arc::new(statement)).await
+fn with_key_groups(tables: &StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
+    let error = match with_referenced_columns(tables, &statement) {
+        Err(error) if may_be_about_groups(&statement) && is_about_groups(&error) => error,
+        planned => return planned,
+    };
+    let planned = if add_keys(tables, &mut statement) { with_referenced_columns(tables, &statement) } else { Err(error) };
+    match planned {
+        Err(error) if is_about_groups(&error) => {
+            // For `ORDER BY 1` of an expression with an aggregate, which DataFusion finds by its alias.
+            alias_duplicate_columns(&mut statement, false);
+            with_referenced_columns(tables, &statement).map_err(|_| error)
+        }
+        planned => planned,
+    }
+}
+
+/// Plans as if a wide table had only the columns that the statement may reference. If that fails, it is planned again with whole tables,
+/// and the error is that of the second attempt.
+fn with_referenced_columns(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    if let Some(narrow) = tables.narrowed(statement)? {
+        match with_input_names(&narrow, statement) {
+            Err(error) if may_be_of_columns(&error) => {}
+            planned => return planned,
+        }
+    }
+    with_input_names(tables, statement)
+}
+
+/// Whether the cause may be a missing column, or the planner could give a better message with all columns. Other errors, of memory, files
+/// or nodes, would be the same with whole tables.
+fn may_be_of_columns(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..))
 }
 
 /// Names in expressions of ORDER BY refer to columns of FROM first, then to columns of the result.
-async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
-    if is_insert_of_values(&statement) {
-        return with_unique_names(state, statement).await;
-    }
+fn with_input_names(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
     let (mut results, mut failed) = (HashSet::new(), None);
-    while let Some((renamed, mentions)) = order_by_input(&statement, &results) {
-        match with_unique_names(state, Arc::new(renamed)).await {
+    while let Some((renamed, mentions)) = order_by_input(statement, &results) {
+        match with_unique_names(tables, &renamed) {
             Ok(plan) => return Ok(plan),
             Err(error) => match missing_mention(&error, &mentions) {
                 Some(mention) => results.insert(mention),
@@ -161,31 +178,27 @@ async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Re
             },
         };
     }
-    match (with_unique_names(state, statement).await, failed) {
+    match (with_unique_names(tables, statement), failed) {
         // `key_groups` handles these errors.
         (Err(_), Some(error)) if is_about_groups(&error) => Err(error),
         (planned, _) => planned,
     }
 }
 
-async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
-    if is_insert_of_values(&statement) {
-        return state.statement_to_plan(Arc::unwrap_or_clone(statement)).await;
-    }
-    let planned = uniquely_named(state, &statement).await;
-    let error = match planned {
+fn with_unique_names(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    let error = match uniquely_named(tables, statement) {
         Err(error) if is_about_having(&error) => error,
         planned => return planned,
     };
-    let mut statement = Arc::unwrap_or_clone(statement);
+    let mut statement = statement.clone();
     add_aggregates(&mut statement)?;
-    uniquely_named(state, &statement).await.map_err(|_| error)
+    uniquely_named(tables, &statement).map_err(|_| error)
 }
 
-async fn uniquely_named(state: &SessionState, statement: &Statement) -> Result<LogicalPlan> {
-    let mut error = match with_array_calls(state, statement.clone()).await {
+fn uniquely_named(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    let mut error = match with_array_calls(tables, statement.clone()) {
         Err(error) if is_about_names(&error) => error,
-        Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, statement, error).await),
+        Err(error) if is_wrong_width(&error) => return Err(wrong_width(statement, error, |query| tables.plan(query))),
         result => return result,
     };
     for (beside_wildcards, names_casts) in [(false, false), (true, false), (true, true)] {
@@ -194,7 +207,7 @@ async fn uniquely_named(state: &SessionState, statement: &Statement) -> Result<L
         if names_casts {
             name_casts(&mut statement);
         }
-        match with_array_calls(state, statement).await {
+        match with_array_calls(tables, statement) {
             Ok(plan) => return Ok(plan),
             // With unique names the planner reports what else is wrong with the statement.
             Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
@@ -204,9 +217,9 @@ async fn uniquely_named(state: &SessionState, statement: &Statement) -> Result<L
     Err(error)
 }
 
-async fn with_array_calls(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+fn with_array_calls(tables: &StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
     rewrite_arrays(&mut statement);
-    state.statement_to_plan(statement).await
+    tables.plan(statement)
 }
 
 /// Whether it has a GROUP BY, or an ORDER BY, which can contain an aggregate.
@@ -227,7 +240,7 @@ fn may_be_about_groups(statement: &Statement) -> bool {
         }
     }
     match statement {
-        Statement::Statement(inner) => !is_insert_of_values(statement) && inner.visit(&mut Groups).is_break(),
+        Statement::Statement(inner) => inner.visit(&mut Groups).is_break(),
         Statement::Explain(explain) => may_be_about_groups(&explain.statement),
         _ => false,
     }

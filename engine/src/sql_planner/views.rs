@@ -12,7 +12,7 @@ use super::explain_error::explain_error;
 use super::plan::{planned, with_headers};
 use common::error::EngineError;
 use sql::headers::Headers;
-use table::catalog::{StoreCatalog, ViewPlanner};
+use table::catalog::{StatementTables, StoreCatalog, ViewPlanner};
 
 #[derive(Debug)]
 pub struct SqlViewPlanner;
@@ -20,7 +20,7 @@ pub struct SqlViewPlanner;
 #[async_trait]
 impl ViewPlanner for SqlViewPlanner {
     async fn plan(&self, state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
-        let plan = Arc::new(planned(state, statement).await?);
+        let plan = Arc::new(planned(&mut StatementTables::new(state, Vec::new()), statement).await?);
         Ok(Arc::unwrap_or_clone(with_headers(plan, &Headers::default())))
     }
 

@@ -17,9 +17,9 @@ pub trait RemoteTables: Debug + Send + Sync {
     /// The table at `quiver://host:port/schema.table`, for one statement. It may ask the node for the schema.
     async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError>;
 
-    /// An opened table, reduced to the columns at these positions, in their order. Of a table of 10,000 columns a statement sees only
-    /// those that it may reference.
-    fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &[usize]) -> Result<Arc<dyn TableProvider>, EngineError>;
+    /// A table that was opened here, reduced to the columns at these positions, in their order; `None` for any other table. Of a table of
+    /// 10,000 columns a statement sees only those that it may reference.
+    fn narrowed(&self, table: &Arc<dyn TableProvider>, columns: &[usize]) -> Result<Option<Arc<dyn TableProvider>>, EngineError>;
 
     /// Runs after all other rules of a session, and moves what it can to the nodes.
     fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync>;

@@ -77,8 +77,8 @@ pub fn table_in_zone(table: Arc<dyn TableProvider>, zone: Option<&str>) -> Arc<d
 }
 
 #[derive(Debug)]
-struct TableInZone {
-    table: Arc<dyn TableProvider>,
+pub struct TableInZone {
+    pub table: Arc<dyn TableProvider>,
     schema: SchemaRef,
 }
 

@@ -45,10 +45,10 @@ impl RemoteTables for Nodes {
         Ok(Arc::new(RemoteTable::open(node, namespace, name, pushdown).await?))
     }
 
-    fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &[usize]) -> Result<Arc<dyn TableProvider>, EngineError> {
+    fn narrowed(&self, table: &Arc<dyn TableProvider>, columns: &[usize]) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
         match table.downcast_ref::<RemoteTable>() {
-            Some(remote) => Ok(Arc::new(remote.narrowed(columns)?)),
-            None => Ok(table),
+            Some(remote) => Ok(Some(Arc::new(remote.narrowed(columns)?))),
+            None => Ok(None),
         }
     }
 

@@ -14,7 +14,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Select;
@@ -23,16 +22,18 @@ use self::columns::Columns;
 use self::from::{FromElements, PlanRecorder};
 use self::selects::each_select;
 use common::error::EngineError;
-use table::catalog;
+use sql::rewrite::rewrite;
+use table::catalog::StatementTables;
 
 /// The maximum nesting of SELECTs whose `*` is rewritten.
 const ROUNDS_MAX: usize = 64;
 
 /// Rewrites the statement; `plan` plans it.
-pub async fn expand_wildcards<F>(state: &SessionState, statement: &mut Statement, plan: impl Fn(SessionState, Statement) -> F) -> Result<()>
-where
-    F: Future<Output = Result<LogicalPlan>>,
-{
+pub async fn expand_wildcards(
+    tables: &mut StatementTables<'_>,
+    statement: &mut Statement,
+    plan: fn(&StatementTables<'_>, &Statement) -> Result<LogicalPlan>,
+) -> Result<()> {
     if !rewrite_needed::has_concerned(statement) {
         return Ok(());
     }
@@ -43,9 +44,9 @@ where
             return Ok(());
         }
         let recorder = Arc::<PlanRecorder>::default();
-        let mut planning = state.clone();
-        planning.register_relation_planner(Arc::<PlanRecorder>::clone(&recorder))?;
-        let planned = catalog::plan_with_whole_tables(plan(planning, marked)).await;
+        rewrite(&mut marked)?;
+        tables.resolve(&marked).await?;
+        let planned = plan(&tables.with_relation_planner(Arc::<PlanRecorder>::clone(&recorder)), &marked);
         let found = recorder.take();
         // Later SELECTs may read from one whose columns change, so they are planned again.
         let mut has_changed = false;

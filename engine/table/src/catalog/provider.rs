@@ -34,6 +34,8 @@ pub struct StoreCatalog {
     pub(super) view_depth: usize,
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
+    /// For plans that show all columns of tables, such as those for other systems.
+    pub(super) shows_all_columns: bool,
     /// The session's user; `None` for the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The last version that was seen.
@@ -117,6 +119,7 @@ impl StoreCatalog {
             commit_guard: None,
             view_depth: 0,
             omits_broken_views: false,
+            shows_all_columns: false,
             access,
             seen,
             state,
@@ -232,6 +235,11 @@ impl StoreCatalog {
 
     pub(super) fn for_information_schema(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { omits_broken_views: true, ..self.clone() })
+    }
+
+    /// The catalog for a plan that shows all columns of tables, also of those in views.
+    pub fn with_all_columns(&self) -> Arc<StoreCatalog> {
+        Arc::new(StoreCatalog { shows_all_columns: true, ..self.clone() })
     }
 
     /// A catalog list with this catalog, for a state of DataFusion.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use datafusion::sql::parser::CreateExternalTable;
 
-use super::pruned_table::named_places;
 use crate::remote_tables::RemoteTables;
 use common::engine_settings::Pushdown;
 use common::error::EngineError;
@@ -50,13 +49,7 @@ pub async fn remote_provider(
 ) -> Result<Arc<dyn TableProvider>, EngineError> {
     check_remote(table)?;
     match (remote, table.locations.first()) {
-        (Some(remote), Some(location)) => {
-            let table = remote.open(location, pushdown).await?;
-            match named_places(&table.schema()) {
-                Some(columns) => remote.narrowed(table, &columns),
-                None => Ok(table),
-            }
-        }
+        (Some(remote), Some(location)) => remote.open(location, pushdown).await,
         _ => Err(EngineError::unsupported(
             "reading tables of other nodes from a server",
             Some("open the store with the shell or the Python package, or ask the other node itself"),

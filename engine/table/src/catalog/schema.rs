@@ -9,7 +9,6 @@ use datafusion::logical_expr::TableType;
 use pmem_store::{Snapshot, ViewRecord};
 
 use super::provider::StoreCatalog;
-use super::pruned_table::as_named;
 use super::table::StoreTable;
 use super::view;
 use crate::access::Authorization;
@@ -52,7 +51,7 @@ impl StoreSchema {
         match table_at(&state, engine.store(), &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
-                Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))))
+                Ok(Some(Arc::new(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))))
             }
             PastTable::None => Ok(None),
             PastTable::View => {
@@ -80,7 +79,7 @@ impl SchemaProvider for StoreSchema {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
             let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
-            return Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))));
+            return Ok(Some(Arc::new(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             // The view's text is planned with the rights of its reader.

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
+use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{self, DdlStatement, LogicalPlan};
 use datafusion::object_store::ObjectMeta;
 use datafusion::sql::parser::{CreateExternalTable, Statement};
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use futures::TryStreamExt;
 use percent_encoding::percent_decode_str;
 use pmem_store::ViewRecord;
@@ -21,6 +20,7 @@ use pmem_store::ViewRecord;
 use super::context::CatalogContext;
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
+use super::statement_tables::StatementTables;
 use crate::blocking::holding_up_nobody;
 use crate::definition::external_definition;
 use crate::time_zone::table_in_zone;
@@ -96,26 +96,21 @@ fn is_shown_to(catalog: &StoreCatalog, view: &ViewRecord) -> bool {
 }
 
 /// The files of a `CREATE EXTERNAL TABLE` as a table, or the remote table.
-///
-/// Planning resolves every name in a statement, including that of the table it creates, and so would come back here. Therefore it is
-/// planned under a name that no table has.
 pub async fn external_provider(
     engine: &dyn CatalogContext,
     state: &SessionState,
-    mut table: CreateExternalTable,
+    table: CreateExternalTable,
 ) -> Result<Arc<dyn TableProvider>> {
     if is_remote(&table) {
         let pushdown = switches(state.config_options()).pushdown();
         return Ok(remote_provider(engine.remote_tables(), &table, pushdown).await?);
     }
-    let name = TableReference::parse_str(&table.name.to_string());
     let definition = external_definition(&table);
-    table.name = ObjectName::from(vec![Ident::with_quote('"', "\u{1}")]);
-    let plan = state.statement_to_plan(Statement::CreateExternalTable(table)).await?;
+    // Its own name is not resolved: that would come back here.
+    let plan = StatementTables::new(state, Vec::new()).plan(Statement::CreateExternalTable(table))?;
     let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(mut command)) = plan else {
         return internal_err!("CREATE EXTERNAL TABLE became {}", plan.display());
     };
-    command.name = name;
     command.definition = Some(definition);
     let kind = command.file_type.to_uppercase();
     if kind == "ARROW" {

@@ -95,8 +95,11 @@ fn columns_read(plan: &mut substrait_plans::proto::Plan) -> &mut Vec<String> {
 #[test]
 fn a_plan_for_elsewhere_has_all_columns_of_a_table() {
     let both = both();
-    let bytes = crate::runtime::wait(substrait_plans::from_sql(&both.other.session, "SELECT sum(c5) FROM wide")).unwrap();
-    let mut plan = decode(&bytes, &Limits::default()).unwrap();
-    let columns = columns_read(&mut plan);
-    assert!(columns.len() > COLUMNS && columns[7] == "c7", "{}", columns.len());
+    rows(&both.other.session, "CREATE VIEW of_wide AS SELECT c5 FROM wide").unwrap();
+    for table in ["wide", "of_wide"] {
+        let bytes = crate::runtime::wait(substrait_plans::from_sql(&both.other.session, &format!("SELECT sum(c5) FROM {table}"))).unwrap();
+        let mut plan = decode(&bytes, &Limits::default()).unwrap();
+        let columns = columns_read(&mut plan);
+        assert!(columns.len() > COLUMNS && columns[7] == "c7", "{table}: {}", columns.len());
+    }
 }

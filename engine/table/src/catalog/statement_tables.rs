@@ -1,0 +1,186 @@
+//! The tables of a statement, resolved once. All attempts to plan it use the same tables, and so do look-ups before it is planned.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::{TableFunctionArgs, TableProvider};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DFSchema, ResolvedTableReference, Result, TableReference, plan_datafusion_err};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::planner::SqlToRel;
+
+use super::provider::StoreCatalog;
+use super::pruned_table::{is_wide, with_columns};
+use super::referenced_columns::{ReferencedColumns, query_of};
+use common::names::CATALOG;
+use sql::SqlTypes;
+
+/// The catalog and the schema of tables that only the statement's own query can name.
+const PRIVATE: (&str, &str) = ("__quiver", "statement");
+/// The same as one name.
+pub const PRIVATE_SCHEMA: &str = "__quiver.statement";
+
+pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
+
+/// Where a planner finds tables, functions and settings.
+#[derive(Clone)]
+pub struct StatementTables<'a> {
+    pub state: &'a SessionState,
+    relation_planners: Vec<Arc<dyn RelationPlanner>>,
+    tables: HashMap<ResolvedTableReference, Arc<dyn TableProvider>>,
+}
+
+impl<'a> StatementTables<'a> {
+    pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
+        let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
+        let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
+        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables }
+    }
+
+    /// Resolves the tables of the statement that are not resolved yet. A name without a table is an error only when it is planned.
+    pub async fn resolve(&mut self, statement: &Statement) -> Result<()> {
+        for reference in self.state.resolve_table_references(statement)? {
+            let name = self.full_name(reference);
+            if let Entry::Vacant(entry) = self.tables.entry(name) {
+                let name = entry.key();
+                if let Ok(schema) = self.state.schema_for_ref(name.clone())
+                    && let Some(table) = schema.table(&name.table).await?
+                {
+                    entry.insert(table);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans a statement whose tables are resolved.
+    pub fn plan(&self, statement: Statement) -> Result<LogicalPlan> {
+        SqlToRel::new(self).statement_to_plan(statement)
+    }
+
+    pub fn table(&self, name: TableReference) -> Option<&Arc<dyn TableProvider>> {
+        self.tables.get(&self.full_name(name))
+    }
+
+    /// The same tables for a plan in which `planner` is asked first about each element of FROM.
+    pub fn with_relation_planner(&self, planner: Arc<dyn RelationPlanner>) -> StatementTables<'a> {
+        let mut tables = self.clone();
+        tables.relation_planners.insert(0, planner);
+        tables
+    }
+
+    /// The same tables with only the columns that the statement may reference. `None` if no table is wide, or if the plan is to show all
+    /// columns.
+    pub fn narrowed(&self, statement: &Statement) -> Result<Option<StatementTables<'a>>> {
+        if !self.tables.values().any(|table| is_wide(&table.schema())) {
+            return Ok(None);
+        }
+        let Some(catalog) = StoreCatalog::of(self.state).filter(|catalog| !catalog.shows_all_columns) else { return Ok(None) };
+        let Some(columns) = query_of(statement).and_then(ReferencedColumns::of) else { return Ok(None) };
+        let (remote, zone) = (catalog.engine.remote_tables(), self.state.config_options().execution.time_zone.as_deref());
+        let (mut narrow, mut has_narrowed) = (self.clone(), false);
+        for (name, table) in &mut narrow.tables {
+            // A statement that changes rows reads all columns of its target, which is a private table.
+            if *name.catalog == *CATALOG
+                && let Some(reduced) = with_columns(table, &columns, remote, zone)?
+            {
+                *table = reduced;
+                has_narrowed = true;
+            }
+        }
+        Ok(has_narrowed.then_some(narrow))
+    }
+
+    fn full_name(&self, name: TableReference) -> ResolvedTableReference {
+        let defaults = &self.state.config_options().catalog;
+        name.resolve(&defaults.default_catalog, &defaults.default_schema)
+    }
+}
+
+/// As DataFusion's own, which is private. COPY, which would need types of files, is planned elsewhere.
+impl ContextProvider for StatementTables<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let name = self.full_name(name);
+        let table = self.tables.get(&name).ok_or_else(|| plan_datafusion_err!("table '{name}' not found"))?;
+        Ok(provider_as_source(Arc::clone(table)))
+    }
+
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
+        let function = self.state.table_functions().get(name);
+        let function = function.ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
+        let context = SimplifyContext::builder()
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let (simplifier, schema) = (ExprSimplifier::new(context), DFSchema::empty());
+        let args = args.into_iter().map(|arg| simplifier.simplify(simplifier.coerce(arg, &schema)?)).collect::<Result<Vec<_>>>()?;
+        Ok(provider_as_source(function.create_table_provider_with_args(TableFunctionArgs::new(&args, self.state))?))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relation_planners
+    }
+
+    /// That of each session; a state does not show its own.
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(SqlTypes))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.state.scalar_functions().get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    /// A session has no variables.
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state.higher_order_functions().keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}
