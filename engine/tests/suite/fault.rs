@@ -46,6 +46,18 @@ fn truncate(path: &Path, bytes: u64) {
 }
 
 #[test]
+fn a_damaged_segment_among_many_is_an_error_that_names_it() {
+    let db = two_tables();
+    (0..20).for_each(|row| db.load("t", &[], &numbers(row, row + 1)));
+    let file = db.table("t").segments()[11].path().with_extension("zones.arrow");
+    let db = db.reopened();
+    flip(&file, 100);
+    names_the_file(&db, "SELECT count(*) FROM t", &file);
+    flip(&file, 100);
+    assert_eq!(db.rows("SELECT count(*) FROM t"), [(ROWS + 20).to_string()]);
+}
+
+#[test]
 fn a_flipped_byte_in_a_column_is_an_error_for_the_queries_that_read_it() {
     let db = two_tables();
     let file = segment_file(&db);
@@ -127,24 +139,24 @@ fn a_segment_cut_short_under_a_running_stream_is_an_error_and_no_wrong_row() {
         let file = segment_file(&db);
         wait(async {
             let mut output = db.session.execute("SELECT id, s FROM t").await.unwrap();
-            let mut seen = 0;
+            let mut rows = 0;
             let first = output.next().await.unwrap().unwrap();
-            seen += first.num_rows() as i64;
+            rows += first.num_rows() as i64;
             truncate(&file, 4_096);
             let error = loop {
                 match output.next().await {
                     // Rows that were read before the cut are right.
                     Some(Ok(batch)) => {
                         for row in rows_of(&batch) {
-                            assert_eq!(row, format!("{seen}|this is the text of row number {seen:08}"));
-                            seen += 1;
+                            assert_eq!(row, format!("{rows}|this is the text of row number {rows:08}"));
+                            rows += 1;
                         }
                     }
                     Some(Err(error)) => break error,
-                    None => panic!("{seen} rows and no error"),
+                    None => panic!("{rows} rows and no error"),
                 }
             };
-            assert!(error.to_string().contains(name(&file)) && seen < ROWS, "{error}");
+            assert!(error.to_string().contains(name(&file)) && rows < ROWS, "{error}");
             assert!(output.next().await.is_none());
         });
         names_the_file(&db, "SELECT sum(id) FROM t", &file);

@@ -13,16 +13,25 @@ use std::sync::{LazyLock, Weak};
 
 use parking_lot::Mutex;
 
+use crate::fault::guarded_mappings;
+
 const MAP_COUNT_PATH: &str = "/proc/sys/vm/max_map_count";
 const MAP_COUNT_DEFAULT: usize = 65_530;
 /// A decoded batch of 20 columns takes some 4 KiB, one of 10,000 columns 2 MiB.
 const DECODED_MAX_BYTES: usize = 64 << 20;
 
-/// The budget of the process; each mapping counts as one.
-pub(super) static MAPPINGS: LazyLock<CacheBudget> = LazyLock::new(|| {
+static MAP_COUNT_MAX: LazyLock<usize> = LazyLock::new(|| {
     let allowed = std::fs::read_to_string(MAP_COUNT_PATH).ok().and_then(|text| text.trim().parse().ok());
-    CacheBudget::new(allowed.unwrap_or(MAP_COUNT_DEFAULT) / 2)
+    allowed.unwrap_or(MAP_COUNT_DEFAULT)
 });
+
+/// The budget of the process; each mapping counts as one.
+pub(super) static MAPPINGS: LazyLock<CacheBudget> = LazyLock::new(|| CacheBudget::new(*MAP_COUNT_MAX / 2));
+
+/// Whether a file beside a segment may be mapped for as long as the segment is open. Such mappings have no turn in [`MAPPINGS`].
+pub(super) fn has_spare_mappings() -> bool {
+    guarded_mappings() < *MAP_COUNT_MAX / 4
+}
 
 /// The budget of the process; each batch counts with its bytes outside of the mapping.
 pub(super) static DECODED_BATCHES: LazyLock<CacheBudget> = LazyLock::new(|| CacheBudget::new(DECODED_MAX_BYTES));

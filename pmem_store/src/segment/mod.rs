@@ -15,6 +15,7 @@ mod seal;
 mod side_table;
 mod sketch;
 mod statistics;
+mod summaries;
 mod writer;
 
 pub use appender::Appender;
@@ -27,7 +28,7 @@ pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;
 pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};
 pub use sketch::DistinctSketch;
-pub use statistics::{ColumnSummary, Extreme, ZoneColumn, ZoneStatistics};
+pub use statistics::{Extreme, ZoneColumn, ZoneStatistics};
 pub use writer::SegmentWriter;
 
 /// Zones of a full record batch: 16 × 8,192 rows, about 16 MiB of TPC-H lineitem.

@@ -3,16 +3,19 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
-use arrow_ipc::reader::FileReader;
+use arrow_ipc::reader::{FileDecoder, FileReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 
 use super::ALIGNMENT;
+use super::footer::{Layout, block_ranges};
 use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
 use crate::files;
+use crate::mapping::Mapping;
 use crate::region::PoisonFlag;
 
 /// Writes a small Arrow table as a file, fsynced; returns its bytes' checksum.
@@ -40,4 +43,20 @@ pub fn read_table(path: &Path, expected: u64) -> Result<RecordBatch> {
     let schema = reader.schema();
     let batches = reader.collect::<Result<Vec<_>, _>>()?;
     Ok(concat_batches(&schema, &batches)?)
+}
+
+/// The same table with its buffers in the mapped file. `None` if it cannot be mapped or is damaged: then [`read_table`] says what is wrong.
+pub fn map_table(path: &Path, expected: u64) -> Option<(Arc<Mapping>, RecordBatch)> {
+    let mapping = Mapping::open(path, None).ok()?;
+    let bytes = mapping.whole();
+    if xxh3(&bytes) != expected {
+        return None;
+    }
+    let layout = Layout::parse(path, &bytes).ok()?;
+    let [block] = layout.blocks.as_slice() else { return None };
+    let (message, body) = block_ranges(block);
+    let bytes = bytes.slice_with_length(message.start, body.end - message.start);
+    let decoder = FileDecoder::new(Arc::clone(&layout.schema), layout.version).with_require_alignment(true);
+    let batch = decoder.read_record_batch(block, &bytes).ok()??;
+    Some((mapping, batch))
 }

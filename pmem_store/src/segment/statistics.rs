@@ -4,13 +4,10 @@
 //! and one row per column with its sketch. A missing statistic means "cannot prune", never "prune".
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array, make_comparator,
-    new_null_array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, UInt64Array, make_comparator, new_null_array};
 use arrow::compute::{SortOptions, concat};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt64Type};
 
@@ -18,6 +15,7 @@ use super::bounds;
 use super::seal::{SealedSegment, SidePaths};
 use super::side_table::read_table;
 use super::sketch::DistinctSketch;
+use super::summaries::{ColumnSummaries, columns_batch};
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 
@@ -31,13 +29,6 @@ pub struct ZoneColumn {
     pub max_exact: BooleanArray,
     pub null_count: UInt64Array,
     pub has_nan: BooleanArray,
-}
-
-/// The statistics of a column over the whole segment.
-#[derive(Debug, Clone)]
-pub struct ColumnSummary {
-    pub null_count: u64,
-    pub distinct: Option<DistinctSketch>,
 }
 
 /// The least, or greatest, value of a column in the segment, as its zones show it.
@@ -54,19 +45,25 @@ pub enum Extreme {
 #[derive(Debug)]
 pub struct ZoneStatistics {
     row_counts: UInt64Array,
-    columns: Vec<ZoneColumn>,
-    summaries: Vec<ColumnSummary>,
-    /// The least and the greatest value of each column, found at the first request: a segment never changes, and a table
-    /// of many segments is planned again after each commit.
-    extremes: Vec<OnceLock<[Extreme; 2]>>,
+    /// The zones of all columns of one type, one column after the other: arrays for each column would take much more memory than
+    /// what they contain.
+    groups: Vec<ZoneColumn>,
+    columns: Vec<ColumnZones>,
+    summaries: ColumnSummaries,
+}
+
+/// Where the zones of a column are.
+#[derive(Debug)]
+struct ColumnZones {
+    group: usize,
+    /// The position of the first one in the arrays of the group.
+    start: usize,
+    /// The least and the greatest value, found at the first request: a segment never changes, and a table of many segments is planned
+    /// again after each commit.
+    extremes: OnceLock<[Extreme; 2]>,
 }
 
 impl ZoneStatistics {
-    fn new(row_counts: UInt64Array, columns: Vec<ZoneColumn>, summaries: Vec<ColumnSummary>) -> Self {
-        let extremes = columns.iter().map(|_| OnceLock::new()).collect();
-        ZoneStatistics { row_counts, columns, summaries, extremes }
-    }
-
     pub fn zone_count(&self) -> usize {
         self.row_counts.len()
     }
@@ -75,71 +72,60 @@ impl ZoneStatistics {
         &self.row_counts
     }
 
-    pub fn column(&self, index: usize) -> &ZoneColumn {
-        &self.columns[index]
+    pub fn column(&self, index: usize) -> ZoneColumn {
+        let ColumnZones { group, start, .. } = &self.columns[index];
+        self.groups[*group].slice(*start, self.zone_count())
     }
 
-    pub fn summary(&self, index: usize) -> &ColumnSummary {
-        &self.summaries[index]
+    pub fn null_count(&self, index: usize) -> u64 {
+        self.summaries.null_count(index)
+    }
+
+    /// Adds the distinct values of a column to `sketch`; returns false if they are unknown, and then it is of no use.
+    pub fn merge_distinct(&self, index: usize, sketch: &mut DistinctSketch) -> bool {
+        self.summaries.merge_distinct(index, sketch)
     }
 
     /// The least and the greatest value of a column.
     pub fn extremes(&self, index: usize) -> [Extreme; 2] {
-        *self.extremes[index].get_or_init(|| self.columns[index].extremes(&self.row_counts))
+        *self.columns[index].extremes.get_or_init(|| self.column(index).extremes(&self.row_counts))
     }
 
-    pub(super) fn zones_batch(&self, schema: &Schema) -> Result<RecordBatch> {
-        let mut fields = vec![Field::new("row_count", DataType::UInt64, false)];
-        let mut arrays: Vec<ArrayRef> = vec![Arc::new(self.row_counts.clone())];
-        for (field, column) in schema.fields().iter().zip(&self.columns) {
-            let array = StructArray::new(zone_fields(field.data_type()), column.to_arrays(), None);
-            fields.push(Field::new(field.name(), array.data_type().clone(), false));
-            arrays.push(Arc::new(array));
-        }
-        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
-    }
-
-    pub(super) fn columns_batch(&self, schema: &Schema) -> Result<RecordBatch> {
-        let names = schema.fields().iter().map(|field| field.name().as_str());
-        let nulls = self.summaries.iter().map(|summary| summary.null_count);
-        let sketches = self.summaries.iter().map(|summary| summary.distinct.as_ref().map(DistinctSketch::to_bytes));
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from_iter_values(names)),
-            Arc::new(UInt64Array::from_iter_values(nulls)),
-            Arc::new(BinaryArray::from_iter(sketches)),
-        ];
-        Ok(RecordBatch::try_new(Arc::new(columns_schema()), arrays)?)
+    /// The memory it takes, without the file that may be mapped.
+    pub fn size_bytes(&self) -> usize {
+        let groups: usize = self.groups.iter().map(ZoneColumn::size_bytes).sum();
+        let columns = size_of_val(self.columns.as_slice()) + self.summaries.size_bytes();
+        size_of::<Self>() + self.row_counts.get_buffer_memory_size() + groups + columns
     }
 
     pub(super) fn read(side: &SidePaths, sealed: &SealedSegment, schema: &SchemaRef) -> Result<ZoneStatistics> {
-        let (zones, columns) = (side.statistics.as_path(), side.columns.as_path());
-        let batch = read_table(zones, sealed.statistics_xxh3)?;
-        let wrong = |path: &Path| StoreError::damaged(path, 0, "it is not the statistics of this segment");
+        let path = side.statistics.as_path();
+        let batch = read_table(path, sealed.statistics_xxh3)?;
+        let wrong = || StoreError::damaged(path, 0, "it is not the statistics of this segment");
         if batch.num_columns() != schema.fields().len() + 1 {
-            return Err(wrong(zones));
+            return Err(wrong());
         }
-        let row_counts = batch.column(0).as_primitive_opt::<UInt64Type>().cloned().ok_or_else(|| wrong(zones))?;
-        let zone_columns = schema.fields().iter().zip(&batch.columns()[1..]).map(|(field, array)| {
-            let array = array.as_struct_opt().ok_or_else(|| wrong(zones))?;
-            if array.fields() != &zone_fields(field.data_type()) {
-                return Err(wrong(zones));
+        let row_counts = batch.column(0).as_primitive_opt::<UInt64Type>().ok_or_else(wrong)?;
+        // A copy, because an array of the batch keeps the whole file in memory.
+        let row_counts = UInt64Array::from(row_counts.values().to_vec());
+        let mut groups: Vec<Vec<&dyn Array>> = Vec::new();
+        let mut group_of: HashMap<&DataType, usize> = HashMap::new();
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for (field, array) in schema.fields().iter().zip(&batch.columns()[1..]) {
+            let zones = array.as_struct_opt().ok_or_else(wrong)?;
+            if zones.fields() != &zone_fields(field.data_type()) {
+                return Err(wrong());
             }
-            Ok(ZoneColumn::from_arrays(array))
-        });
-        let zone_columns = zone_columns.collect::<Result<Vec<_>>>()?;
-        let batch = read_table(columns, sealed.columns_xxh3)?;
-        if batch.schema().as_ref() != &columns_schema() || batch.num_rows() != schema.fields().len() {
-            return Err(wrong(columns));
+            let group = *group_of.entry(field.data_type()).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            columns.push(ColumnZones { group, start: groups[group].len() * row_counts.len(), extremes: OnceLock::new() });
+            groups[group].push(zones);
         }
-        let nulls = batch.column(1).as_primitive::<UInt64Type>();
-        let sketches = batch.column(2).as_binary::<i32>();
-        let summaries = (0..batch.num_rows())
-            .map(|row| ColumnSummary {
-                null_count: nulls.value(row),
-                distinct: sketches.is_valid(row).then(|| DistinctSketch::from_bytes(sketches.value(row))).flatten(),
-            })
-            .collect();
-        Ok(ZoneStatistics::new(row_counts, zone_columns, summaries))
+        let groups = groups.iter().map(|zones| ZoneColumn::of_columns(zones)).collect::<Result<Vec<_>>>()?;
+        let summaries = ColumnSummaries::read(&side.columns, sealed.columns_xxh3, columns.len())?;
+        Ok(ZoneStatistics { row_counts, groups, columns, summaries })
     }
 }
 
@@ -166,10 +152,46 @@ impl ZoneColumn {
         }
     }
 
+    /// The zones of several columns of one type, copied, so that they keep nothing else of the file in memory.
+    fn of_columns(columns: &[&dyn Array]) -> Result<ZoneColumn> {
+        // `concat` does not copy a single array.
+        let empty = columns.first().map(|zones| zones.slice(0, 0));
+        let mut pieces: Vec<&dyn Array> = columns.to_vec();
+        if let Some(empty) = &empty {
+            pieces.push(&**empty);
+        }
+        let all = ZoneColumn::from_arrays(concat(&pieces)?.as_struct());
+        // Nor does it copy the texts behind views.
+        Ok(ZoneColumn { min: own_texts(&all.min), max: own_texts(&all.max), ..all })
+    }
+
+    fn slice(&self, start: usize, zones: usize) -> ZoneColumn {
+        ZoneColumn {
+            min: self.min.slice(start, zones),
+            max: self.max.slice(start, zones),
+            min_exact: self.min_exact.slice(start, zones),
+            max_exact: self.max_exact.slice(start, zones),
+            null_count: self.null_count.slice(start, zones),
+            has_nan: self.has_nan.slice(start, zones),
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        size_of::<Self>() + self.to_arrays().iter().map(|array| array.get_array_memory_size()).sum::<usize>()
+    }
+
     fn extremes(&self, row_counts: &UInt64Array) -> [Extreme; 2] {
         let has_values = |zone: usize| self.null_count.value(zone) < row_counts.value(zone);
         let ends = [(&self.min, &self.min_exact, Ordering::Less), (&self.max, &self.max_exact, Ordering::Greater)];
         ends.map(|(bounds, exact, wanted)| extreme(bounds, exact, wanted, has_values))
+    }
+}
+
+fn own_texts(bounds: &ArrayRef) -> ArrayRef {
+    match bounds.data_type() {
+        DataType::Utf8View => Arc::new(bounds.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(bounds.as_binary_view().gc()),
+        _ => Arc::clone(bounds),
     }
 }
 
@@ -215,14 +237,6 @@ fn zone_fields(data_type: &DataType) -> Fields {
     ])
 }
 
-fn columns_schema() -> Schema {
-    Schema::new(vec![
-        Field::new("column", DataType::Utf8, false),
-        Field::new("null_count", DataType::UInt64, false),
-        Field::new("distinct_sketch", DataType::Binary, true),
-    ])
-}
-
 /// Gathers statistics while a segment is written.
 pub(super) struct StatisticsBuilder {
     schema: SchemaRef,
@@ -265,16 +279,21 @@ impl StatisticsBuilder {
         }
     }
 
-    pub fn finish(self) -> Result<ZoneStatistics> {
-        let fields = self.schema.fields().iter();
-        let mut columns = Vec::with_capacity(self.columns.len());
-        let mut summaries = Vec::with_capacity(self.columns.len());
-        for (field, column) in fields.zip(self.columns) {
-            let bound = bound_type(field.data_type());
-            summaries.push(ColumnSummary { null_count: column.null_counts.iter().sum(), distinct: column.sketch.clone() });
-            columns.push(column.finish(&bound)?);
+    /// The tables of zones and of columns.
+    pub fn finish(self) -> Result<[RecordBatch; 2]> {
+        let mut fields = vec![Field::new("row_count", DataType::UInt64, false)];
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(self.row_counts))];
+        let (mut null_counts, mut sketches) = (Vec::<u64>::new(), Vec::new());
+        for (field, mut column) in self.schema.fields().iter().zip(self.columns) {
+            null_counts.push(column.null_counts.iter().sum());
+            sketches.push(column.sketch.take());
+            let zones = column.finish(&bound_type(field.data_type()))?;
+            let array = StructArray::new(zone_fields(field.data_type()), zones.to_arrays(), None);
+            fields.push(Field::new(field.name(), array.data_type().clone(), false));
+            arrays.push(Arc::new(array));
         }
-        Ok(ZoneStatistics::new(self.row_counts.into(), columns, summaries))
+        let zones = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
+        Ok([zones, columns_batch(&self.schema, null_counts, &sketches)?])
     }
 }
 

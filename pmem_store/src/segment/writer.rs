@@ -125,15 +125,15 @@ impl SegmentWriter {
         };
         cursor.region.seal(size_bytes).map_err(StoreError::from)?;
         let side = SidePaths::of(&self.path);
-        let statistics = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(schema.clone())).finish()?;
+        let [zones, columns] = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(schema)).finish()?;
         let sealed = SealedSegment {
             id: self.id,
             row_count: self.row_count,
             batch_count: self.batch_count,
             size_bytes,
             checksums_xxh3: write_table(&side.checksums, &checksums.to_batch()?, &self.poison)?,
-            statistics_xxh3: write_table(&side.statistics, &statistics.zones_batch(&schema)?, &self.poison)?,
-            columns_xxh3: write_table(&side.columns, &statistics.columns_batch(&schema)?, &self.poison)?,
+            statistics_xxh3: write_table(&side.statistics, &zones, &self.poison)?,
+            columns_xxh3: write_table(&side.columns, &columns, &self.poison)?,
             side_size_bytes: side.all().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
         // The segment is sealed: the files belong to the caller now.

@@ -61,6 +61,11 @@ impl SegmentHandle {
         &self.path
     }
 
+    /// Whether [`SegmentHandle::open`] has nothing to read.
+    pub fn is_open(&self) -> bool {
+        self.segment.get().is_some()
+    }
+
     /// Maps the segment on first use.
     pub fn open(&self) -> Result<Arc<Segment>> {
         if let Some(segment) = self.segment.get() {

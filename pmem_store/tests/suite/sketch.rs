@@ -5,8 +5,11 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use pmem_store::Segment;
 use pmem_store::segment::DistinctSketch;
 
+use crate::fault::truncate;
+use crate::helpers::*;
 use crate::statistics::segment_of;
 
 #[test]
@@ -32,6 +35,11 @@ fn sketch_of(values: std::ops::Range<i64>) -> DistinctSketch {
     sketch
 }
 
+fn stored_sketch(segment: &Segment, column: usize) -> Option<DistinctSketch> {
+    let mut sketch = DistinctSketch::default();
+    segment.statistics().merge_distinct(column, &mut sketch).then_some(sketch)
+}
+
 #[test]
 fn merged_sketches_count_common_values_once() {
     let mut merged = sketch_of(0..30_000);
@@ -44,7 +52,7 @@ fn the_sketch_of_a_column_is_kept_with_the_segment() {
     let numbers = Int64Array::from_iter((0..20_000).map(|row| (row % 4 != 0).then_some(row % 5)));
     let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>((0..20_000).map(|row| Some(vec![Some(row)])));
     let segment = segment_of(vec![Arc::new(numbers), Arc::new(list), Arc::new(BooleanArray::from(vec![None; 20_000]))]);
-    let estimate = |index| segment.statistics().summary(index).distinct.as_ref().map(DistinctSketch::estimate);
+    let estimate = |index| stored_sketch(&segment, index).map(|sketch| sketch.estimate());
     // Rows 0, 5, 10 … have every remainder, so NULL removes no value.
     assert_eq!(estimate(0), Some(5));
     assert_eq!(estimate(1), None);
@@ -65,4 +73,36 @@ fn a_sketch_that_is_read_again_counts_and_merges_as_before() {
         assert_eq!(read, with_made);
     }
     assert!(DistinctSketch::from_bytes(&[0; 100]).is_none());
+}
+
+/// Many columns, of which each sketch has most of its registers.
+fn many_columns() -> Vec<ArrayRef> {
+    let numbers = |column: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..2_000).map(|row| row * column))) };
+    let texts = cast(&strings(2_000, |row| format!("a text that no view has room for {row}")), &DataType::Utf8View).unwrap();
+    (1..100).map(numbers).chain([texts]).collect()
+}
+
+#[test]
+fn the_statistics_of_many_columns_take_much_less_memory_than_their_sketches() {
+    let columns = many_columns();
+    let segment = segment_of(columns.clone());
+    let size_bytes = segment.statistics().size_bytes();
+    assert!(size_bytes < 256 * columns.len(), "{size_bytes} bytes");
+    for (index, column) in columns.iter().enumerate() {
+        let mut sketch = DistinctSketch::default();
+        sketch.insert_array(column);
+        assert_eq!(stored_sketch(&segment, index), Some(sketch), "column {index}");
+    }
+}
+
+#[test]
+fn a_sketch_whose_file_was_cut_while_it_was_open_is_unknown() {
+    let names: Vec<String> = (0..100).map(|column| format!("c{column}")).collect();
+    let (_dir, store) = store_with(&[batch(names.iter().map(String::as_str).zip(many_columns()).collect())]);
+    let segment = segment(&store);
+    let file = segment.path().with_extension("columns.arrow");
+    truncate(&file, 0);
+    assert!((0..100).all(|column| stored_sketch(&segment, column).is_none()));
+    let error = Segment::open(segment.path(), &table(&store, "t").segments()[0].record().sealed).unwrap_err().to_string();
+    assert!(error.contains(file.to_str().unwrap()) && error.contains("checksum of the file is"), "{error}");
 }

@@ -46,10 +46,10 @@ pub fn check_existing(table: &TableSnapshot, rules: &TableRules, not_null: &[usi
 
 /// Uses statistics if they suffice: a segment without NULLs is not read.
 fn has_null(part: &ScanPart, column: usize, rules: &TableRules) -> Result<bool> {
-    if part.summary(column).is_some_and(|summary| summary.null_count == 0) {
+    if part.null_count(column) == Some(0) {
         return Ok(false);
     }
-    let mut found = false;
+    let mut has_null = false;
     read_zones(
         part,
         &[column],
@@ -59,15 +59,15 @@ fn has_null(part: &ScanPart, column: usize, rules: &TableRules) -> Result<bool> 
         |zone| {
             let nulls = zone.columns[0].logical_nulls();
             let rows = zone.columns[0].len();
-            found = nulls.is_some_and(|nulls| (0..rows).any(|row| nulls.is_null(row) && is_alive(part, zone.start + row)));
-            Ok(if found { ZoneCursor::Stop } else { ZoneCursor::Go })
+            has_null = nulls.is_some_and(|nulls| (0..rows).any(|row| nulls.is_null(row) && is_alive(part, zone.start + row)));
+            Ok(if has_null { ZoneCursor::Stop } else { ZoneCursor::Go })
         },
     )?;
-    Ok(found)
+    Ok(has_null)
 }
 
 fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<String>> {
-    let mut found = None;
+    let mut row_text = None;
     let schema = Arc::new(nullable(&rules.declared.project(&check.columns)?));
     // A condition without columns applies to every row.
     let read = |columns: Vec<ArrayRef>, rows: usize| {
@@ -75,7 +75,7 @@ fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<S
         RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
     };
     if check.columns.is_empty() {
-        let alive = part.deletions().map_or(part.row_count() as u64, |gone| part.row_count() as u64 - gone.len());
+        let alive = part.deletions().map_or(part.row_count() as u64, |deletions| part.row_count() as u64 - deletions.len());
         let one = read(Vec::new(), 1)?;
         return Ok(check.broken(&one, |_| alive > 0)?.map(|row| check.shown(&one, row)));
     }
@@ -91,11 +91,11 @@ fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<S
             // An evaluation error of a deleted row must not be reported.
             let alive = alive_rows(part, zone.start, rows);
             let batch = if alive.len() == rows { batch } else { take_rows(&batch, &alive)? };
-            found = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));
-            Ok(if found.is_some() { ZoneCursor::Stop } else { ZoneCursor::Go })
+            row_text = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));
+            Ok(if row_text.is_some() { ZoneCursor::Stop } else { ZoneCursor::Go })
         },
     )?;
-    Ok(found)
+    Ok(row_text)
 }
 
 fn one_of_each(table: &TableSnapshot, parts: &[(Arc<ScanPart>, usize)], key: &Key, rules: &TableRules) -> Result<(), EngineError> {

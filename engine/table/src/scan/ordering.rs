@@ -74,7 +74,7 @@ enum Adjacency {
 
 /// Only for a column without NULLs.
 fn next_to(before: &ScanPart, next: &ScanPart, column: usize, descending: bool) -> Adjacency {
-    let no_nulls = |part: &ScanPart| part.summary(column).is_some_and(|summary| summary.null_count == 0);
+    let no_nulls = |part: &ScanPart| part.null_count(column) == Some(0);
     if !no_nulls(before) || !no_nulls(next) {
         return Adjacency::Unknown;
     }

@@ -8,7 +8,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
 use parking_lot::Mutex;
-use pmem_store::segment::{ColumnSummary, Extreme, ZoneColumn};
+use pmem_store::segment::{DistinctSketch, Extreme, ZoneColumn};
 use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Tail, ZONE_ROWS};
 
 use super::row_id;
@@ -154,7 +154,7 @@ impl ScanPart {
     }
 
     /// Zone statistics of a column, if they are known in its current type.
-    pub fn zones(&self, column: usize) -> Option<&ZoneColumn> {
+    pub fn zones(&self, column: usize) -> Option<ZoneColumn> {
         let segment = self.segment()?;
         self.same(column).map(|column| segment.statistics().column(column))
     }
@@ -165,8 +165,15 @@ impl ScanPart {
         self.same(column).map(|column| segment.statistics().extremes(column))
     }
 
-    pub fn summary(&self, column: usize) -> Option<&ColumnSummary> {
-        Some(self.segment()?.statistics().summary(self.place(column)?))
+    /// Including deleted rows.
+    pub fn null_count(&self, column: usize) -> Option<u64> {
+        Some(self.segment()?.statistics().null_count(self.place(column)?))
+    }
+
+    /// Adds the distinct values of a column to `sketch`; returns false if they are unknown, and then it is of no use.
+    pub fn merge_distinct(&self, column: usize, sketch: &mut DistinctSketch) -> bool {
+        let known = self.segment().zip(self.place(column));
+        known.is_some_and(|(segment, place)| segment.statistics().merge_distinct(place, sketch))
     }
 
     /// The value that a column has in all rows, if it was added later.
@@ -231,7 +238,11 @@ impl ScanPart {
             return Arc::clone(schema);
         }
         // Added or widened columns may have NULLs, whatever the schema says.
-        let fields = columns.iter().map(|column| self.physical.field(*column).clone().with_nullable(true));
+        let fields = columns.iter().map(|column| &self.physical.fields()[*column]).map(|field| match field.is_nullable() {
+            // Shared, because there may be many columns, projections and parts.
+            true => Arc::clone(field),
+            false => Arc::new(field.as_ref().clone().with_nullable(true)),
+        });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         // Statements use more and more projections, and the part outlives them.
         if known.len() == SCHEMAS_MAX {

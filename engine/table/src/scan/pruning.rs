@@ -59,13 +59,13 @@ impl Zones<'_> {
     fn bound(&self, column: &Column, is_least: bool) -> Option<ArrayRef> {
         let (index, floats) = self.find(column)?;
         let zones = self.part.zones(index)?;
-        let bound = if is_least { &zones.min } else { &zones.max };
+        let bound = if is_least { zones.min } else { zones.max };
         if bound.data_type() != self.physical.field(index).data_type() {
             return None;
         }
         match floats {
-            Some(floats) => floats.bound(bound, is_least).ok(),
-            None => Some(Arc::clone(bound)),
+            Some(floats) => floats.bound(&bound, is_least).ok(),
+            None => Some(bound),
         }
     }
 }
@@ -86,7 +86,7 @@ impl PruningStatistics for Zones<'_> {
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let (index, _) = self.find(column)?;
         // Deleted rows count too, so there may be fewer NULLs; no zone is pruned because it has some.
-        Some(Arc::new(self.part.zones(index)?.null_count.clone()))
+        Some(Arc::new(self.part.zones(index)?.null_count))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

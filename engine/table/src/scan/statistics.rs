@@ -1,11 +1,14 @@
 //! Statistics of a table for the planner: exact row counts, NULL counts and bounds, estimated distinct counts.
 
+use std::num::NonZero;
 use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
-use pmem_store::segment::{DistinctSketch, Extreme};
+use kernels::threads::{StopFlag, for_each};
+use pmem_store::segment::{DistinctSketch, Extreme, ZoneColumn};
 use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
@@ -13,6 +16,11 @@ use super::part::ScanPart;
 use crate::blocking::holding_up_nobody;
 use crate::time_zone::column_in_zone;
 use common::types::physical_schema;
+
+/// Fewer segments are opened by one thread: starting others takes as long.
+const SERIAL_OPENS_MAX: usize = 16;
+/// So many threads open segments even if there are fewer processors, because they wait for the disk.
+const OPEN_THREADS_MIN: usize = 4;
 
 /// The parts of a table, their segments mapped, and the statistics of its columns.
 #[derive(Debug, Clone)]
@@ -59,6 +67,7 @@ pub fn statistics_of_some(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -
 }
 
 fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<TableStatistics, StoreError> {
+    open_together(segments);
     let physical = physical_schema(table.schema());
     let parts = segments.iter().map(|segment| ScanPart::open(table, segment, &physical).map(Arc::new));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -73,6 +82,19 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
         total_byte_size: Precision::Inexact(bytes),
         ..TableStatistics::unknown(parts)
     })
+}
+
+/// Opens segments on several threads. A segment that cannot be opened is tried once more by who needs it, who then has the error.
+fn open_together(segments: &[&TableSegment]) {
+    let closed: Vec<&TableSegment> = segments.iter().copied().filter(|segment| !segment.handle().is_open()).collect();
+    if closed.len() <= SERIAL_OPENS_MAX {
+        return;
+    }
+    let threads = available_parallelism().map_or(1, NonZero::get).max(OPEN_THREADS_MIN);
+    let _ = for_each(threads, &StopFlag::default(), closed, |segment| {
+        let _ = segment.open();
+        Ok(())
+    });
 }
 
 impl TableStatistics {
@@ -126,9 +148,10 @@ impl TableStatistics {
 
 /// The parts of the table with ids that `wanted` selects, without statistics.
 pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<ScanPart>>, StoreError> {
+    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| wanted(segment.id())).collect();
+    open_together(&segments);
     let physical = physical_schema(table.schema());
-    let segments = table.segments().iter().filter(|segment| wanted(segment.id()));
-    let segments = segments.map(|segment| ScanPart::open(table, segment, &physical));
+    let segments = segments.into_iter().map(|segment| ScanPart::open(table, segment, &physical));
     let tails = table.tails().iter().filter(|tail| wanted(tail.id()));
     let tails = tails.map(|tail| ScanPart::of_tail(table, tail, &physical));
     segments.chain(tails).map(|part| part.map(Arc::new)).collect()
@@ -138,25 +161,24 @@ pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result
 fn column_statistics(parts: &[Arc<ScanPart>], column: usize, declared: &DataType) -> ColumnStatistics {
     let mut nulls = Precision::Exact(0);
     let (mut min, mut max) = (Bound::new(true), Bound::new(false));
-    let mut distinct = Some(DistinctSketch::default());
+    let (mut distinct, mut has_distinct) = (DistinctSketch::default(), true);
     for part in parts {
         let whole = part.deletions().is_none();
         nulls = nulls.add(&null_count(part, column, whole));
-        match (&mut distinct, part.summary(column).and_then(|summary| summary.distinct.as_ref())) {
-            (Some(all), Some(one)) => all.merge(one),
-            // This adds at most one distinct value.
-            (Some(_), None) if part.constant(column).is_some() => {}
-            (all, _) => *all = None,
-        }
         match part.constant(column) {
+            // This adds at most one distinct value.
             Some(value) => [&mut min, &mut max].into_iter().for_each(|bound| bound.add_value(value, part.row_count() > 0)),
-            None => [&mut min, &mut max].into_iter().for_each(|bound| bound.add(part, column, whole)),
+            None => {
+                has_distinct = has_distinct && part.merge_distinct(column, &mut distinct);
+                let zones = part.zones(column).zip(part.extremes(column));
+                [&mut min, &mut max].into_iter().for_each(|bound| bound.add(zones.as_ref(), whole));
+            }
         }
     }
     let mut statistics = ColumnStatistics::new_unknown().with_null_count(nulls);
     statistics.min_value = min.finish(declared);
     statistics.max_value = max.finish(declared);
-    if let Some(distinct) = distinct {
+    if has_distinct {
         statistics.distinct_count = Precision::Inexact(distinct.estimate() as usize);
     }
     statistics
@@ -166,7 +188,7 @@ fn null_count(part: &ScanPart, column: usize, whole: bool) -> Precision<usize> {
     let count = match part.constant(column) {
         Some(value) if !value.is_null() => 0,
         Some(_) => part.row_count(),
-        None => part.summary(column).map_or(0, |summary| summary.null_count as usize),
+        None => part.null_count(column).map_or(0, |count| count as usize),
     };
     // If all rows have no NULL, the remaining rows have none.
     if whole || count == 0 { Precision::Exact(count) } else { Precision::Inexact(count) }
@@ -185,13 +207,13 @@ impl Bound {
         Bound { least, value: None, exact: true, unknown: false }
     }
 
-    fn add(&mut self, part: &ScanPart, column: usize, whole: bool) {
-        let Some((zones, [least, greatest])) = part.zones(column).zip(part.extremes(column)) else {
+    fn add(&mut self, zones: Option<&(ZoneColumn, [Extreme; 2])>, whole: bool) {
+        let Some((zones, [least, greatest])) = zones else {
             self.unknown = true;
             return;
         };
         let (values, extreme) = if self.least { (&zones.min, least) } else { (&zones.max, greatest) };
-        match extreme {
+        match *extreme {
             Extreme::Absent => {}
             Extreme::Unknown => self.unknown = true,
             Extreme::Zone { zone, is_exact } => match ScalarValue::try_from_array(values, zone) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::concat_batches;
 use engine::EngineError;
+use pmem_store::segment::DistinctSketch;
 
 use super::{DOUBLE, Dense, REAL, Stored, in_blocks, load, rows_of_blocks};
 use crate::helpers::{Db, Ran, Random, small_memory, soon};
@@ -34,12 +35,12 @@ fn hard(rows: usize, columns: usize, seed: u64) -> Dense {
 /// Tables `placed` and `copied` of the same query.
 fn both(db: &Db, query: &str) -> Ran {
     switch(db, true);
-    let placed = db.run(&format!("CREATE OR REPLACE TABLE placed AS {query}"));
+    let output = db.run(&format!("CREATE OR REPLACE TABLE placed AS {query}"));
     switch(db, false);
     let copied = db.run(&format!("CREATE OR REPLACE TABLE copied AS {query}"));
     assert_eq!(copied.report.placed_bytes, 0, "{query}");
-    assert_eq!(placed.rows(), copied.rows(), "{query}");
-    placed
+    assert_eq!(output.rows(), copied.rows(), "{query}");
+    output
 }
 
 fn assert_same(db: &Db, query: &str) {
@@ -75,11 +76,11 @@ fn rows_made_in_place_are_those_that_are_copied_bit_by_bit() {
         load_anew(&db, "b", &hard(100, 90, 2), stored);
         load_anew(&db, "t", &hard(90, 100, 3), wide);
         for query in queries {
-            let placed = both(&db, query);
-            let blocks: u64 = placed.rows()[0].parse().unwrap();
+            let output = both(&db, query);
+            let blocks: u64 = output.rows()[0].parse().unwrap();
             let width = if query.contains("'t'") || query.contains("t.block") { 32 * 32 } else { 32 * 16 };
             let bytes = blocks * width * element().primitive_width().unwrap() as u64;
-            assert_eq!(placed.report.placed_bytes, bytes, "{query} of {}", element());
+            assert_eq!(output.report.placed_bytes, bytes, "{query} of {}", element());
             assert_same(&db, query);
         }
     }
@@ -117,8 +118,8 @@ fn blocks_of_nothing_but_nulls_are_null_in_place_too() {
     db.load("a", &[], &rows);
     db.run("INSERT INTO a VALUES (7, 0, NULL), (1, NULL, NULL)");
     let query = "SELECT x.i, y.j, sum_product(x.block, y.block) AS block FROM a x JOIN a y ON x.j = y.i GROUP BY x.i, y.j";
-    let placed = both(&db, query);
-    assert!(placed.report.placed_bytes > 0, "{:?}", placed.report);
+    let output = both(&db, query);
+    assert!(output.report.placed_bytes > 0, "{:?}", output.report);
     assert_same(&db, query);
     assert_eq!(db.sorted_rows("SELECT i, j FROM placed WHERE block IS NULL"), ["2|NULL", "7|0", "NULL|NULL"]);
     is_clean(&db);
@@ -134,9 +135,9 @@ fn statistics_of_what_was_made_in_place_are_as_of_other_rows() {
         assert_eq!(segments.len(), 1);
         let statistics = segments[0].statistics();
         let of_column = |column: usize| {
-            let (zones, summary) = (statistics.column(column), statistics.summary(column));
-            let distinct = summary.distinct.as_ref().map(|sketch| sketch.estimate());
-            format!("{zones:?} {} {distinct:?}", summary.null_count)
+            let mut sketch = DistinctSketch::default();
+            let distinct = statistics.merge_distinct(column, &mut sketch).then(|| sketch.estimate());
+            format!("{:?} {} {distinct:?}", statistics.column(column), statistics.null_count(column))
         };
         (statistics.row_counts().clone(), (0..3).map(of_column).collect::<Vec<_>>())
     };
