@@ -1,12 +1,12 @@
 //! Rewrites `[a, $1, (SELECT …)]` to `make_array(a, $1, (SELECT …))`. DataFusion plans the elements in brackets without their context: no
-//! WITH, no outer row, no type of a parameter, no parameter of a lambda.
+//! WITH, no outer row, no type of a parameter, no parameter of a lambda. It also wants both bounds of a slice: `l[2:]` becomes `l[2:-1]`.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Value, VisitMut,
-    VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Subscript,
+    UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
 const FUNCTION: &str = "make_array";
@@ -49,13 +49,23 @@ impl VisitorMut for ArrayRewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Array(list) = expr
-            && self.before.pop().is_some_and(|before| before < self.references)
-        {
-            *expr = call(std::mem::take(&mut list.elem));
+        match expr {
+            Expr::CompoundFieldAccess { access_chain, .. } => access_chain.iter_mut().for_each(fill_bounds),
+            Expr::Array(list) if self.before.pop().is_some_and(|before| before < self.references) => {
+                *expr = call(std::mem::take(&mut list.elem));
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+/// With a stride, which may be negative, the bounds are to be written.
+fn fill_bounds(access: &mut AccessExpr) {
+    let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }) = access else { return };
+    let one = || Expr::value(Value::Number("1".into(), false));
+    lower_bound.get_or_insert_with(one);
+    upper_bound.get_or_insert_with(|| Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(one()) });
 }
 
 fn call(elements: Vec<Expr>) -> Expr {

@@ -3,40 +3,104 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::common::DataFusionError;
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Select, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, GroupByExpr, Query, Select, Visit, VisitMut, Visitor, VisitorMut};
 
 use super::fragments::expr_of;
+use super::merged_names::normalized;
 use common::error::EngineError;
 
-/// Whether an error is about this. DataFusion gives it the general type of planning errors.
-pub fn is_about_having(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("HAVING clause references: "))
+/// Whether a SELECT in the statement has HAVING, but neither GROUP BY nor an aggregate.
+pub fn lacks_aggregates(state: &SessionState, statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => Visit::visit(statement.as_ref(), &mut HavingFinder(state)).is_break(),
+        Statement::Explain(explain) => lacks_aggregates(state, &explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
+    }
 }
 
-/// Adds an aggregate without effect to each HAVING.
-pub fn add_aggregates(statement: &mut Statement) -> Result<(), EngineError> {
+/// Adds an aggregate without effect to the HAVING of each such SELECT.
+pub fn add_aggregates(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
     match statement {
         Statement::Statement(statement) => {
             let aggregate = expr_of("count(*) >= 0").map_err(|error| EngineError::internal(error.to_string()))?;
-            let _ = statement.visit(&mut HavingRewriter(aggregate));
+            let _ = VisitMut::visit(statement.as_mut(), &mut HavingRewriter { state, aggregate });
             Ok(())
         }
-        Statement::Explain(explain) => add_aggregates(&mut explain.statement),
+        Statement::Explain(explain) => add_aggregates(state, &mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
     }
 }
 
-struct HavingRewriter(Expr);
+/// Aggregates in ORDER BY are not searched: another one beside them has no effect.
+fn lacks_aggregate(state: &SessionState, select: &Select) -> bool {
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty());
+    if select.having.is_none() || is_grouped {
+        return false;
+    }
+    let mut own = OwnAggregate { state, depth: 0 };
+    let has_one = Visit::visit(&select.projection, &mut own).is_break()
+        || Visit::visit(&select.having, &mut own).is_break()
+        || Visit::visit(&select.qualify, &mut own).is_break();
+    !has_one
+}
 
-impl VisitorMut for HavingRewriter {
+struct HavingFinder<'a>(&'a SessionState);
+
+impl Visitor for HavingFinder<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        if lacks_aggregate(self.0, select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+struct HavingRewriter<'a> {
+    state: &'a SessionState,
+    aggregate: Expr,
+}
+
+impl VisitorMut for HavingRewriter<'_> {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        if let Some(having) = select.having.take() {
+        if lacks_aggregate(self.state, select)
+            && let Some(having) = select.having.take()
+        {
             let left = Box::new(Expr::Nested(Box::new(having)));
-            select.having = Some(Expr::BinaryOp { left, op: BinaryOperator::And, right: Box::new(self.0.clone()) });
+            select.having = Some(Expr::BinaryOp { left, op: BinaryOperator::And, right: Box::new(self.aggregate.clone()) });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Stops at an aggregate outside of subqueries, whose aggregates are of their own rows.
+struct OwnAggregate<'a> {
+    state: &'a SessionState,
+    depth: usize,
+}
+
+impl Visitor for OwnAggregate<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(Function { name, over: None, .. }) = expr
+            && self.depth == 0
+            && let [part] = name.0.as_slice()
+            && part.as_ident().is_some_and(|name| self.state.aggregate_functions().contains_key(&normalized(name)))
+        {
+            return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }

@@ -3,18 +3,18 @@
 use datafusion::common::{DataFusionError, Diagnostic, Result, Span};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, Spanned, TableObject};
+use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, SetExpr, Spanned, TableObject};
 
 use super::fragments::query_of;
 use common::error::EngineError;
 
-/// Whether an error is about this. DataFusion gives it the general type of planning errors.
-pub fn is_wrong_width(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("Column count doesn't match insert query!"))
-}
-
-/// The error with both counts and the position; the original error if these cannot be found. `plan` plans a query.
+/// The error with both counts and the position, if the query can be planned and the counts differ; otherwise the original error. `plan`
+/// plans a query.
 pub fn wrong_width(statement: &Statement, error: DataFusionError, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> DataFusionError {
+    // DataFusion gives this error the general type of planning errors.
+    if !matches!(error.find_root(), DataFusionError::Plan(_)) {
+        return error;
+    }
     let Some(insert) = insert_in(statement) else { return error };
     let Some(message) = counts(insert, plan) else { return error };
     let span = insert.source.as_ref().and_then(|query| Span::try_from_sqlparser_span(query.span()));
@@ -30,15 +30,17 @@ fn counts(insert: &Insert, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> O
         Some(plan(query).ok()?.schema().fields().len())
     };
     let TableObject::TableName(table) = &insert.table else { return None };
-    let given = counted(columns_of(insert.source.as_deref()?.clone())?);
     let name = &table.0.last().and_then(ObjectNamePart::as_ident)?.value;
-    Some(match insert.columns.len() {
-        0 => {
-            let wanted = columns_of(query_of(&format!("SELECT * FROM {table}")).ok()?)?;
-            format!("the query gives {given}, and \"{name}\" has {}", counted(wanted))
+    // DataFusion counts VALUES by row.
+    let source = insert.source.as_deref().filter(|source| !matches!(source.body.as_ref(), SetExpr::Values(_)))?;
+    let (given, all) = (columns_of(source.clone())?, columns_of(query_of(&format!("SELECT * FROM {table}")).ok()?)?);
+    match insert.columns.len() {
+        0 if given != all => Some(format!("the query gives {}, and \"{name}\" has {}", counted(given), counted(all))),
+        named if named > 0 && given != named => {
+            Some(format!("the query gives {}, and the INSERT into \"{name}\" names {}", counted(given), counted(named)))
         }
-        named => format!("the query gives {given}, and the INSERT into \"{name}\" names {}", counted(named)),
-    })
+        _ => None,
+    }
 }
 
 fn insert_in(statement: &Statement) -> Option<&Insert> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{DdlStatement, Execute, Expr, LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{
+    Analyze, DdlStatement, Execute, Explain, Expr, LogicalPlan, PlanType, Statement as PlanStatement, ToStringifiedPlan,
+};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use pmem_store::StoreError;
 
@@ -22,6 +24,14 @@ use sql::{self, Parsed};
 
 impl Session {
     pub(super) async fn run_plan(&self, ctx: &StatementContext, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
+        if let Some(execute) = executed(&plan) {
+            let prepared = self.prepared_plan(ctx, execute).await.map_err(without_place)?;
+            return ctx.query(&with_prepared(plan, prepared)).await.map_err(without_place);
+        }
+        if let Some(LogicalPlan::Statement(_)) = explained(&plan) {
+            let hint = "EXPLAIN takes a query, an INSERT, UPDATE, DELETE or MERGE, or an EXECUTE";
+            return Err(EngineError::unsupported("EXPLAIN of a statement that only changes the session", Some(hint)));
+        }
         match plan {
             LogicalPlan::Ddl(ddl) => {
                 self.check_not_made_anew(&ddl)?;
@@ -49,7 +59,6 @@ impl Session {
                 Some(_) => Ok(ctx.nothing(StatementKind::Set)),
                 None => Err(wrong_name(&deallocate.name, "does not exist")),
             },
-            LogicalPlan::Statement(PlanStatement::Execute(execute)) => self.execute_prepared(ctx, execute).await.map_err(without_place),
             LogicalPlan::Statement(other) => {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
             }
@@ -80,14 +89,14 @@ impl Session {
     }
 
     /// EXECUTE sees the current tables, not those at the time of PREPARE.
-    async fn execute_prepared(&self, ctx: &StatementContext, execute: Execute) -> Result<QueryOutput, EngineError> {
+    async fn prepared_plan(&self, ctx: &StatementContext, execute: &Execute) -> Result<LogicalPlan, EngineError> {
         let text = self.prepared_text(&execute.name).ok_or_else(|| wrong_name(&execute.name, "does not exist"))?;
         let values = ctx.constants(&execute.parameters)?;
         let Parsed::Statement(statement) = sql::parse(&ctx.state, &text)? else {
             return Err(EngineError::internal("what was prepared is no PREPARE"));
         };
         ctx.function_parameters.fill(values.clone());
-        ctx.query(&ctx.prepared(*statement).await?.filled(values)?).await
+        ctx.prepared(*statement).await?.filled(values)
     }
 
     /// A statement that only changes the session.
@@ -125,6 +134,34 @@ impl StatementContext {
             }
         };
         parameters.iter().enumerate().map(constant).collect()
+    }
+}
+
+/// The EXECUTE that this plan is, or explains.
+fn executed(plan: &LogicalPlan) -> Option<&Execute> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::Execute(execute)) => Some(execute),
+        plan => executed(explained(plan)?),
+    }
+}
+
+fn explained(plan: &LogicalPlan) -> Option<&LogicalPlan> {
+    match plan {
+        LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
+        LogicalPlan::Analyze(analyze) => Some(analyze.input.as_ref()),
+        _ => None,
+    }
+}
+
+/// EXPLAIN EXECUTE explains the prepared statement.
+fn with_prepared(plan: LogicalPlan, prepared: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Explain(explain) => {
+            let stringified_plans = vec![prepared.to_stringified(PlanType::InitialLogicalPlan)];
+            LogicalPlan::Explain(Explain { plan: Arc::new(prepared), stringified_plans, ..explain })
+        }
+        LogicalPlan::Analyze(analyze) => LogicalPlan::Analyze(Analyze { input: Arc::new(prepared), ..analyze }),
+        _ => prepared,
     }
 }
 

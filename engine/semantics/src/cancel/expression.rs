@@ -147,7 +147,7 @@ impl PhysicalExpr for CancellableExpr {
         let Some(evaluating) = evaluating else { return Ok(value) };
         if let Some(pieces) = &self.pieces {
             let result = if let ColumnarValue::Array(array) = &value { values_bytes(array, 0, array.len()) } else { 0 };
-            pieces.made(evaluating.made().max(result));
+            pieces.made(evaluating.total_bytes().max(result));
         }
         match value {
             ColumnarValue::Array(array) => Ok(ColumnarValue::Array(evaluating.finish(array)?)),

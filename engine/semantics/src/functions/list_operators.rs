@@ -7,6 +7,7 @@ use datafusion::functions_nested::planner::NestedFunctionPlanner;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 
+use crate::functions::bounded::counted;
 use crate::functions::of_elements;
 
 #[derive(Debug)]
@@ -18,7 +19,7 @@ impl ExprPlanner for ListOperators {
         if let PlannerResult::Planned(Expr::ScalarFunction(call)) = &mut planned
             && let Some(function) = of_elements(&call.func)
         {
-            call.func = Arc::new(function);
+            call.func = Arc::new(counted(function));
         }
         Ok(planned)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 /// The fields inside of a list, struct or map.
 pub fn fields_of(data_type: &DataType) -> &[FieldRef] {
@@ -31,4 +31,10 @@ pub fn with_field(data_type: &DataType, place: usize, inner: DataType) -> DataTy
         }
         other => other.clone(),
     }
+}
+
+/// The type of an untyped NULL where a map is needed.
+pub fn map_of_nulls(key: DataType) -> DataType {
+    let (key, value) = (Field::new("key", key, false), Field::new("value", DataType::Null, true));
+    Field::new_map("", "entries", key, value, false, true).data_type().clone()
 }

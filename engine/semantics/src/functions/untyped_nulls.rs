@@ -1,4 +1,4 @@
-//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `(NULL)[1:2]`.
+//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`.
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
@@ -6,6 +6,8 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::nested_types::map_of_nulls;
 
 /// Runs before the other planners, which do the rest.
 #[derive(Debug)]
@@ -19,12 +21,23 @@ impl ExprPlanner for UntypedNulls {
         if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
             become_interval(&mut expr.right, &expr.left, schema);
         }
+        if expr.op == BinaryOperator::StringConcat {
+            become_operand(&mut expr.left, &expr.right, schema);
+            become_operand(&mut expr.right, &expr.left, schema);
+        }
         Ok(PlannerResult::Original(expr))
     }
 
     fn plan_field_access(&self, mut expr: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        if matches!(expr.field_access, GetFieldAccess::ListRange { .. }) && is_untyped(&expr.expr, schema) {
-            expr.expr = cast(expr.expr, DataType::new_list(DataType::Int32, true));
+        let null_type = match &expr.field_access {
+            GetFieldAccess::ListRange { .. } => Some(DataType::new_list(DataType::Int32, true)),
+            GetFieldAccess::ListIndex { key } if key.get_type(schema).is_ok_and(|key| key.is_string()) => {
+                Some(map_of_nulls(DataType::Utf8))
+            }
+            _ => None,
+        };
+        if let Some(null_type) = null_type.filter(|_| is_untyped(&expr.expr, schema)) {
+            expr.expr = cast(expr.expr, null_type);
         }
         Ok(PlannerResult::Original(expr))
     }
@@ -37,6 +50,18 @@ fn become_interval(null: &mut Expr, other: &Expr, schema: &DFSchema) {
     let is_time = |data_type: DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..));
     if is_null && other.get_type(schema).is_ok_and(is_time) {
         *null = lit(ScalarValue::IntervalMonthDayNano(None));
+    }
+}
+
+/// Beside a list, NULL is a list and not an element, as in PostgreSQL.
+fn become_operand(null: &mut Expr, other: &Expr, schema: &DFSchema) {
+    if !matches!(null, Expr::Literal(ScalarValue::Null, _)) {
+        return;
+    }
+    match other.get_type(schema) {
+        Ok(list) if list.is_list() => *null = cast(lit(ScalarValue::Null), list),
+        _ if is_untyped(other, schema) => *null = lit(ScalarValue::Utf8(None)),
+        _ => {}
     }
 }
 

@@ -8,12 +8,18 @@
 //! `SELECT DISTINCT ON (a) b FROM t ORDER BY a, a` (first_last.rs of datafusion-functions-aggregate). The second key never has an effect.
 //!
 //! An uncorrelated subquery decides nothing either, as in `row_number() OVER (ORDER BY (SELECT 1))`. DataFusion sorts by it, which fails
-//! for rows without columns, and names the ordering values after a number that the subquery gets later.
+//! for rows without columns, and names the ordering values after a number that the subquery gets later. So a key that contains one, as
+//! in `array_agg(a ORDER BY a + (SELECT 1))`, becomes a column of the aggregate's input.
+
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{AggregateUDF, Distinct, Expr, ExprSchemable, LogicalPlan, SortExpr, lit};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{
+    Aggregate, AggregateUDF, Distinct, EmptyRelation, Expr, ExprSchemable, LogicalPlan, Projection, SortExpr, Values, lit,
+};
+
+use crate::functions::map_under_names;
 
 /// Aggregates whose result depends on the order, apart from those with WITHIN GROUP.
 const IN_ORDER: [&str; 6] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value", "any_value"];
@@ -24,13 +30,11 @@ pub fn order_once(plan: LogicalPlan) -> Result<LogicalPlan> {
             on.sort_expr = on.sort_expr.map(once);
             Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
         }
-        plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)) => {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(expr.transform_up(in_function)?.update_data(|expr| name.restore(expr)))
-            })
-        }
+        plan @ (LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)) => map_under_names(plan, |expr| expr.transform_up(in_function))?
+            .transform_data(|plan| match plan {
+                LogicalPlan::Aggregate(aggregate) => with_keys_below(aggregate),
+                plan => Ok(Transformed::no(plan)),
+            }),
         plan => Ok(Transformed::no(plan)),
     })
     .data()
@@ -65,13 +69,62 @@ fn in_function(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
+/// The aggregate with the keys that contain uncorrelated subqueries as columns of its input.
+fn with_keys_below(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
+    let input = Arc::clone(&aggregate.input);
+    let mut below: Vec<Expr> = Vec::new();
+    let mut with_columns = |expr: Expr| match expr {
+        // The key of WITHIN GROUP is the argument, and so is that of DISTINCT.
+        Expr::AggregateFunction(function) if function.func.supports_within_group_clause() || function.params.distinct => {
+            Ok(Transformed::no(Expr::AggregateFunction(function)))
+        }
+        Expr::AggregateFunction(mut function) if function.params.order_by.iter().any(has_constant) => {
+            for key in function.params.order_by.iter_mut().filter(|key| has_constant(key)) {
+                let column = Column::new_unqualified(format!("__order_key_{}", below.len()));
+                let expr = std::mem::replace(&mut key.expr, Expr::Column(column.clone()));
+                below.push(expr.alias(column.name));
+            }
+            Ok(Transformed::yes(Expr::AggregateFunction(function)))
+        }
+        expr => Ok(Transformed::no(expr)),
+    };
+    let plan = map_under_names(LogicalPlan::Aggregate(aggregate), |expr| expr.transform_up(&mut with_columns))?;
+    match plan.data {
+        LogicalPlan::Aggregate(aggregate) if plan.transformed => {
+            let columns = input.schema().columns().into_iter().map(Expr::Column);
+            let input = LogicalPlan::Projection(Projection::try_new(columns.chain(below).collect(), input)?);
+            let Aggregate { group_expr, aggr_expr, .. } = aggregate;
+            Ok(Transformed::yes(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), group_expr, aggr_expr)?)))
+        }
+        plan => Ok(Transformed::no(plan)),
+    }
+}
+
 fn is_in_order(function: &AggregateUDF) -> bool {
     IN_ORDER.contains(&function.name()) || function.supports_within_group_clause()
 }
 
+/// A correlated subquery becomes a join.
+fn has_constant(key: &SortExpr) -> bool {
+    let is_constant = |part: &Expr| matches!(part, Expr::ScalarSubquery(subquery) if subquery.outer_ref_columns.is_empty());
+    // The walk itself cannot fail.
+    key.expr.exists(|part| Ok(is_constant(part))).unwrap_or(true)
+}
+
 fn is_one_value(key: &SortExpr) -> bool {
     matches!(&key.expr, Expr::ScalarSubquery(subquery)
-        if subquery.outer_ref_columns.is_empty() && subquery.subquery.max_rows().is_some_and(|rows| rows <= 1))
+        if subquery.outer_ref_columns.is_empty() && max_rows(&subquery.subquery).is_some_and(|rows| rows <= 1))
+}
+
+/// DataFusion counts no row for a SELECT without FROM, and so none for a UNION of two of them.
+fn max_rows(plan: &LogicalPlan) -> Option<usize> {
+    let plan = plan.clone().transform_up(|part| match part {
+        LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema }) => {
+            Ok(Transformed::yes(LogicalPlan::Values(Values { schema, values: vec![Vec::new()] })))
+        }
+        part => Ok(Transformed::no(part)),
+    });
+    plan.ok()?.data.max_rows()
 }
 
 fn is_twice(keys: &[SortExpr]) -> bool {

@@ -34,6 +34,32 @@ fn explain_analyze_runs_the_statement() {
 }
 
 #[test]
+fn explain_of_execute_explains_the_prepared_statement() {
+    let db = Db::new();
+    in_segments(&db, 100, 2);
+    db.run("PREPARE some AS SELECT v FROM t WHERE id > $1");
+    db.run("PREPARE gone AS DELETE FROM t WHERE id = $1");
+    let text = db.run("EXPLAIN EXECUTE some(7)").text();
+    assert!(text.contains("StoreScan table=main.t") && text.contains("> 7"), "{text}");
+    let text = db.run("EXPLAIN EXECUTE gone(1)").text();
+    assert!(text.contains("ChangeSink DELETE"), "{text}");
+    assert_eq!(db.value("SELECT count(*) FROM t"), "100");
+    db.run("EXPLAIN ANALYZE EXECUTE gone(1)");
+    assert_eq!(db.value("SELECT count(*) FROM t"), "99");
+    let error = db.error("EXPLAIN EXECUTE nothing(1)").to_string();
+    assert!(error.contains("'nothing' does not exist"), "{error}");
+}
+
+#[test]
+fn explain_of_a_statement_that_has_no_plan_is_refused() {
+    let db = Db::new();
+    for sql in ["PREPARE p AS SELECT 1", "SET datafusion.execution.batch_size = 8192", "DEALLOCATE p"] {
+        let error = db.error(&format!("EXPLAIN {sql}")).to_string();
+        assert!(error.contains("EXPLAIN of a statement that only changes the session is not supported"), "{sql}: {error}");
+    }
+}
+
+#[test]
 fn a_delete_by_a_filter_reads_the_columns_of_the_filter_alone() {
     let db = Db::new();
     in_segments(&db, 1_000, 2);

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use super::has_intervals;
-use super::length::{lengths, with_lengths_of_keys};
+use super::length::lengths;
 use crate::functions::bounded::{counted, inner_of};
 use crate::functions::nested_order::{comparator, exact_comparator};
 use crate::functions::nested_types::with_field;
@@ -26,8 +26,6 @@ use common::names::ANY_EQUALS;
 enum IntervalFunction {
     /// Lengths, for functions that search for an interval.
     Lengths,
-    /// The lengths of a map's keys, for a function that returns a value of the map.
-    Keys,
     /// Numbers in the order of the elements, for functions that return elements by their order.
     Numbers,
     /// For each row, the number of the first one of equal elements.
@@ -39,7 +37,6 @@ enum IntervalFunction {
 fn interval_function(function: &str) -> Option<IntervalFunction> {
     Some(match function {
         "array_has" | ANY_EQUALS | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => IntervalFunction::Lengths,
-        "map_extract" => IntervalFunction::Keys,
         "array_sort" | "array_max" | "array_min" => IntervalFunction::Numbers,
         "array_distinct" | "array_union" | "array_intersect" | "array_except" => IntervalFunction::First,
         "array_remove" | "array_remove_n" | "array_remove_all" | "array_replace" | "array_replace_n" | "array_replace_all" => {
@@ -57,7 +54,6 @@ pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let is_such = |arg: &Expr| {
         arg.get_type(schema).is_ok_and(|data_type| match (&data_type, instead) {
             (_, IntervalFunction::Lengths) => data_type.is_list() && has_intervals(&data_type),
-            (DataType::Map(..), IntervalFunction::Keys) => has_intervals(&data_type),
             (DataType::List(item), _) => has_intervals(item.data_type()),
             _ => false,
         })
@@ -101,10 +97,6 @@ impl ScalarUDFImpl for OfIntervals {
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let (arrays, elements) = match self.instead {
             IntervalFunction::Lengths => (arrays.iter().map(lengths).collect::<Result<Vec<_>>>()?, None),
-            IntervalFunction::Keys => {
-                let of_argument = |(at, array): (usize, &ArrayRef)| if at == 0 { with_lengths_of_keys(array) } else { lengths(array) };
-                (arrays.iter().enumerate().map(of_argument).collect::<Result<Vec<_>>>()?, None)
-            }
             IntervalFunction::Numbers | IntervalFunction::First | IntervalFunction::Second => {
                 let (arrays, elements) = with_numbers(&arrays, self.instead)?;
                 (arrays, Some(elements))

@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt64Array};
-use arrow::compute::{cast, take};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, MapArray, UInt64Array};
+use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field as datafusion_get_field;
@@ -16,7 +16,10 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExpressionPlacement, ScalarF
 use super::described_by_function;
 use crate::functions::intervals::{has_intervals, lengths, with_lengths_of_keys};
 use crate::functions::nested_order::comparator;
+use crate::functions::nested_types::fields_of;
+use common::error::EngineError;
 use common::masked_values::hidden_beneath;
+use common::type_names::declared_name;
 
 static GET_FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(GetField { inner: datafusion_get_field() })));
 
@@ -119,22 +122,60 @@ impl ScalarUDFImpl for GetField {
 
 /// The values for a key per row, of a map per row or of one map.
 fn of_each_key(map: &MapArray, keys: &ArrayRef) -> Result<ArrayRef> {
+    Ok(take(map.values(), &entries_of_keys(map, keys)?, None)?)
+}
+
+/// For a key per row, and a map per row or one map: the position of the key among all entries, or NULL.
+pub fn entries_of_keys(map: &MapArray, keys: &ArrayRef) -> Result<UInt64Array> {
     let keys = as_keys(keys, map.key_type())?;
     let order = comparator(map.keys(), &keys)?;
     let offsets = map.value_offsets();
-    let found = (0..keys.len()).map(|row| {
+    let positions = (0..keys.len()).map(|row| {
         let map_row = if map.len() == 1 { 0 } else { row };
         let is_there = map.is_valid(map_row) && keys.is_valid(row);
         let mut entries = offsets[map_row] as usize..offsets[map_row + 1] as usize;
         entries.find(|entry| is_there && order(*entry, row).is_eq()).map(|entry| entry as u64)
     });
-    Ok(take(map.values(), &found.collect::<UInt64Array>(), None)?)
+    Ok(positions.collect())
 }
 
-/// Casts keys to the key type: texts to texts, integers to numbers. A key that does not fit becomes NULL and matches nothing. 1.5 does not
+/// Casts keys to the key type: texts to texts, numbers to numbers, dates to timestamps, and lists of them. A key that does not fit becomes NULL and matches nothing. 1.5 does not
 /// become the key 1.
 fn as_keys(keys: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let given = keys.data_type();
-    let is_alike = given.is_null() || (given.is_string() && wanted.is_string()) || (given.is_integer() && wanted.is_numeric());
-    Ok(if is_alike { cast(keys, wanted)? } else { Arc::clone(keys) })
+    if given == wanted {
+        return Ok(Arc::clone(keys));
+    }
+    if given.is_null() || (given.is_string() && wanted.is_string()) {
+        return Ok(cast(keys, wanted)?);
+    }
+    if is_alike(given, wanted) {
+        let own_keys = cast(keys, wanted)?;
+        let order = comparator(&cast(&own_keys, given)?, keys)?;
+        let is_other: BooleanArray = (0..keys.len()).map(|row| Some(order(row, row).is_ne())).collect();
+        return Ok(nullif(&own_keys, &is_other)?);
+    }
+    let is_plain = |data_type: &DataType| data_type.is_primitive() || data_type.is_string() || *data_type == DataType::Boolean;
+    if is_plain(given) && is_plain(wanted) {
+        let [given, wanted] = [given, wanted].map(declared_name);
+        let hint = Some(format!("write CAST(x AS {wanted})"));
+        return Err(EngineError::data(format!("the keys of this map are {wanted}, and this one is {given}"), hint).into_datafusion());
+    }
+    Ok(Arc::clone(keys))
+}
+
+/// Whether a cast to the type and back shows if a value fits.
+fn is_alike(given: &DataType, wanted: &DataType) -> bool {
+    let is_moment = |data_type: &DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(_, None));
+    match (fields_of(given), fields_of(wanted)) {
+        ([given_element], [wanted_element]) if given.is_list() && wanted.is_list() => {
+            is_alike(given_element.data_type(), wanted_element.data_type())
+        }
+        _ => {
+            given == wanted
+                || (given.is_string() && wanted.is_string())
+                || (given.is_numeric() && wanted.is_numeric())
+                || (is_moment(given) && is_moment(wanted))
+        }
+    }
 }

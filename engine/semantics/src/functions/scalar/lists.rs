@@ -2,27 +2,35 @@
 //!
 //! DataFusion rewrites `array_has` of a constant list to `x IN (…)`. That is NULL if the list has a NULL and not `x`, but `array_has` is
 //! false then. [`ANY_EQUALS`] is NULL there.
+//!
+//! Many of DataFusion's functions do not take an untyped NULL, and its `array_has_all(NULL, [])` is true. `array_has_any` and
+//! `array_intersect` find NULL in a list that has NULL. `array_sort` puts NULLs first, but ORDER BY takes them for the greatest values.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::functions_nested::all_default_nested_functions;
+use datafusion::functions_nested::array_compact::array_compact_udf;
 use datafusion::functions_nested::array_has::array_has_udf;
 use datafusion::logical_expr::binary::comparison_coercion;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility, lit,
 };
 
-use crate::functions::nested_types::{fields_of, with_field};
+use crate::functions::nested_types::{fields_of, map_of_nulls, with_field};
 use common::error::EngineError;
+use common::masked_values::hidden_beneath;
+use common::type_names::declared_name;
 
-/// The positions of arguments that are elements. The others are the list and numbers.
-const FUNCTIONS: [(&str, &[usize]); 13] = [
+/// The positions of arguments that are elements. The others are lists, maps and numbers.
+const FUNCTIONS: [(&str, &[usize]); 30] = [
     ("array_has", &[1]),
     ("array_append", &[1]),
     ("array_prepend", &[0]),
@@ -36,6 +44,41 @@ const FUNCTIONS: [(&str, &[usize]); 13] = [
     ("array_replace_all", &[1, 2]),
     ("array_resize", &[2]),
     ("array_has_any", &[]),
+    ("array_has_all", &[]),
+    ("array_intersect", &[]),
+    ("array_sort", &[]),
+    ("array_any_value", &[]),
+    ("array_concat", &[]),
+    ("array_dims", &[]),
+    ("array_length", &[]),
+    ("array_max", &[]),
+    ("array_min", &[]),
+    ("array_pop_back", &[]),
+    ("array_pop_front", &[]),
+    ("array_slice", &[]),
+    ("array_to_string", &[]),
+    ("empty", &[]),
+    ("map_keys", &[]),
+    ("map_values", &[]),
+    ("map_entries", &[]),
+];
+
+/// Functions that need a list type in place of an untyped NULL.
+const NEED_A_TYPE: [&str; 14] = [
+    "array_any_value",
+    "array_concat",
+    "array_dims",
+    "array_length",
+    "array_max",
+    "array_min",
+    "array_pop_back",
+    "array_pop_front",
+    "array_position",
+    "array_positions",
+    "array_resize",
+    "array_slice",
+    "array_to_string",
+    "empty",
 ];
 
 use common::names::ANY_EQUALS;
@@ -67,8 +110,20 @@ struct OfElements {
 impl OfElements {
     /// The types that the function itself coerces its arguments to.
     fn coerced(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        if self.inner.signature().type_signature == TypeSignature::UserDefined {
+            return self.inner.coerce_types(types);
+        }
         let fields: Vec<FieldRef> = types.iter().map(|data_type| Arc::new(Field::new("", data_type.clone(), true))).collect();
-        Ok(fields_with_udf(&fields, self.inner.as_ref())?.iter().map(|field| field.data_type().clone()).collect())
+        match fields_with_udf(&fields, self.inner.as_ref()) {
+            Ok(fields) => Ok(fields.iter().map(|field| field.data_type().clone()).collect()),
+            Err(_) if types.is_empty() => plan_err!("{} takes arguments, and was given none", self.inner.name()),
+            // This error lists the signature.
+            Err(error) if error.to_string().contains("Failed to coerce arguments") => {
+                let types: Vec<String> = types.iter().map(declared_name).collect();
+                plan_err!("{} cannot be computed of {}", self.inner.name(), types.join(" and "))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The types with a common one for the elements of the list and the element arguments, if their numeric types differ.
@@ -96,6 +151,35 @@ impl OfElements {
         });
         Some(made.collect())
     }
+
+    /// The types with a list type in place of an untyped NULL.
+    fn with_lists(&self, types: &[DataType]) -> Vec<DataType> {
+        let is_concat = self.name == "array_concat";
+        let other = types.iter().find(|data_type| is_concat && data_type.is_list());
+        let element = self.elements.iter().filter_map(|place| types.get(*place)).find(|element| !element.is_null());
+        let list = || other.cloned().unwrap_or_else(|| DataType::new_list(element.cloned().unwrap_or(DataType::Int32), true));
+        let is_list = |place: usize| NEED_A_TYPE.contains(&self.name) && (place == 0 || is_concat);
+        let with_list =
+            |(place, data_type): (usize, &DataType)| if data_type.is_null() && is_list(place) { list() } else { data_type.clone() };
+        types.iter().enumerate().map(with_list).collect()
+    }
+
+    /// NULL if a list is NULL, also if the other list is empty.
+    fn unknown_of_null(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if args.args.iter().any(|list| matches!(list, ColumnarValue::Scalar(list) if list.is_null())) {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
+        }
+        let rows = args.number_rows;
+        let nulls = args.args.iter().filter_map(|lists| match lists {
+            ColumnarValue::Array(lists) => lists.logical_nulls(),
+            ColumnarValue::Scalar(_) => None,
+        });
+        let nulls = nulls.fold(None, |nulls, of_lists| NullBuffer::union(nulls.as_ref(), Some(&of_lists)));
+        match (self.inner.invoke_with_args(args)?, nulls) {
+            (result, Some(nulls)) => Ok(ColumnarValue::Array(hidden_beneath(&result.into_array(rows)?, &nulls)?)),
+            (result, None) => Ok(result),
+        }
+    }
 }
 
 impl ScalarUDFImpl for OfElements {
@@ -112,7 +196,13 @@ impl ScalarUDFImpl for OfElements {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.coerced(&self.met(types).unwrap_or_else(|| types.to_vec()))
+        match types {
+            [DataType::Null] if self.name.starts_with("map_") => Ok(vec![map_of_nulls(DataType::Null)]),
+            _ => {
+                let types = self.with_lists(types);
+                self.coerced(&self.met(&types).unwrap_or(types))
+            }
+        }
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -156,6 +246,14 @@ impl ScalarUDFImpl for OfElements {
                 return Err(EngineError::data(format!("a list cannot have {size} elements"), None).into_datafusion());
             }
         }
+        match self.name {
+            "array_has_any" | "array_intersect" => args.args[1] = without_nulls(&args)?,
+            "array_sort" => order_nulls(&mut args)?,
+            _ => {}
+        }
+        if matches!(self.name, "array_has_any" | "array_has_all") {
+            return self.unknown_of_null(args);
+        }
         if self.name != ANY_EQUALS {
             return self.inner.invoke_with_args(args);
         }
@@ -190,6 +288,38 @@ fn empty_where_null(argument: &ColumnarValue) -> Result<ColumnarValue> {
     }
     let rows: UInt64Array = (0..array.len()).map(|row| array.is_valid(row).then_some(row as u64)).collect();
     Ok(ColumnarValue::Array(take(&array, &rows, None)?))
+}
+
+/// The second lists without their NULLs, which equal no element of the first ones.
+fn without_nulls(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let lists = match args.args[1].data_type() {
+        DataType::FixedSizeList(item, _) => args.args[1].cast_to(&DataType::List(item), None)?,
+        _ => args.args[1].clone(),
+    };
+    let field: FieldRef = Arc::new(Field::new("", lists.data_type(), true));
+    array_compact_udf().invoke_with_args(ScalarFunctionArgs {
+        args: vec![lists],
+        arg_fields: vec![Arc::clone(&field)],
+        number_rows: args.number_rows,
+        return_field: field,
+        config_options: Arc::clone(&args.config_options),
+    })
+}
+
+/// Adds the default order of NULLs to the arguments of `array_sort`: they are the greatest values, as in ORDER BY.
+fn order_nulls(args: &mut ScalarFunctionArgs) -> Result<()> {
+    if args.args.len() == 1 {
+        args.args.push(ColumnarValue::Scalar(ScalarValue::from("ASC")));
+    }
+    if let [_, order] = args.args.as_slice() {
+        // DataFusion takes the order of the first row for all rows.
+        let order = order.to_array(1)?;
+        let first = order.as_string_opt::<i32>().filter(|order| !order.is_empty()).map(|order| order.value(0));
+        let is_descending = first.is_some_and(|order| order.eq_ignore_ascii_case("DESC"));
+        let nulls = if is_descending { "NULLS FIRST" } else { "NULLS LAST" };
+        args.args.push(ColumnarValue::Scalar(ScalarValue::from(nulls)));
+    }
+    Ok(())
 }
 
 /// NULL if a value was not found in a list that has a NULL.

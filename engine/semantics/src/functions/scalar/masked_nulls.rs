@@ -1,22 +1,18 @@
-//! Functions of DataFusion that use what lies beneath a NULL list or map as its elements. These also return NULL for a NULL map, where
-//! DataFusion's return an empty list.
+//! `array_repeat`: DataFusion's uses what lies beneath a NULL list or map as its elements.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait};
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{Result, ScalarValue};
-use datafusion::functions_nested::all_default_nested_functions;
+use datafusion::common::Result;
+use datafusion::functions_nested::repeat::array_repeat_udf;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use super::described_by_function;
-use common::masked_values::{hidden_beneath, shown_elements};
+use common::masked_values::shown_elements;
 
-const FUNCTIONS: [&str; 2] = ["array_repeat", "map_extract"];
-
-pub fn all() -> impl Iterator<Item = ScalarUDF> {
-    let functions = all_default_nested_functions().into_iter().filter(|function| FUNCTIONS.contains(&function.name()));
-    functions.map(|inner| ScalarUDF::from(MaskedNulls { inner }))
+pub fn array_repeat() -> ScalarUDF {
+    ScalarUDF::from(MaskedNulls { inner: array_repeat_udf() })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -32,22 +28,12 @@ impl ScalarUDFImpl for MaskedNulls {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let maps = match args.args.first() {
-            Some(ColumnarValue::Array(array)) if self.name() == "map_extract" => array.nulls().cloned(),
-            Some(ColumnarValue::Scalar(map)) if self.name() == "map_extract" && map.is_null() => {
-                return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_field.data_type())?));
-            }
-            _ => None,
-        };
         for arg in &mut args.args {
             if let ColumnarValue::Array(array) = arg {
                 *array = mask_nulls(array)?;
             }
         }
-        match (self.inner.invoke_with_args(args)?, maps) {
-            (ColumnarValue::Array(made), Some(maps)) => Ok(ColumnarValue::Array(hidden_beneath(&made, &maps)?)),
-            (made, _) => Ok(made),
-        }
+        self.inner.invoke_with_args(args)
     }
 }
 

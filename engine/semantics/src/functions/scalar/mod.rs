@@ -4,6 +4,7 @@ mod get_field;
 mod greatest;
 mod length;
 mod lists;
+mod map_extract;
 mod masked_nulls;
 mod nvl;
 mod round;
@@ -28,7 +29,7 @@ pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
         .chain([timezone::timezone(config)])
         .chain(to_timestamp::all(config))
         .chain(lists::all())
-        .chain(masked_nulls::all())
+        .chain([map_extract::map_extract(), masked_nulls::array_repeat()])
         .map(counted);
     // Its result is not larger than its argument, so nothing is counted.
     own.chain([get_field::get_field().as_ref().clone()]).collect()

@@ -69,7 +69,7 @@ impl Exprs<'_> {
                 }
             }
             Expr::ScalarFunction(call) if !is_operator_chain(&call.func) => self.meet_arguments(call)?,
-            Expr::WindowFunction(call) => of_peers(&mut call.params, self.schema),
+            Expr::WindowFunction(call) => of_peers(&mut call.params, self.schema)?,
             _ => {}
         }
         self.datafusion.f_up(expr)
