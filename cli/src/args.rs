@@ -322,13 +322,13 @@ pub fn parse() -> (Cli, Vec<Source>) {
 
 /// `-c` and `-f` in their order on the command line, which clap keeps only in its raw matches.
 fn sources(matches: &ArgMatches) -> Vec<Source> {
-    let given = |id: &str| -> Vec<(usize, String)> {
+    let indexed_values = |id: &str| -> Vec<(usize, String)> {
         let values = matches.get_many::<String>(id).into_iter().flatten().cloned();
-        let places = matches.indices_of(id).into_iter().flatten();
-        places.zip(values).collect()
+        let indices = matches.indices_of(id).into_iter().flatten();
+        indices.zip(values).collect()
     };
-    let texts = given("commands").into_iter().map(|(at, text)| (at, Source::Text(text)));
-    let files = given("files").into_iter().map(|(at, file)| (at, Source::File(file)));
+    let texts = indexed_values("commands").into_iter().map(|(at, text)| (at, Source::Text(text)));
+    let files = indexed_values("files").into_iter().map(|(at, file)| (at, Source::File(file)));
     let mut all: Vec<(usize, Source)> = texts.chain(files).collect();
     all.sort_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, source)| source).collect()

@@ -24,15 +24,15 @@ pub struct Token {
 
 /// The tokens of `sql`, which cover the whole text.
 pub fn tokens(sql: &str) -> Vec<Token> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     let mut start = 0;
     while start < sql.len() {
         let (kind, length, closed) = next(&sql[start..]);
         let end = start + length;
-        found.push(Token { kind, start, end, closed });
+        tokens.push(Token { kind, start, end, closed });
         start = end;
     }
-    found
+    tokens
 }
 
 /// Whether the text has only blanks and closed comments, so that there is nothing to run.
@@ -87,8 +87,8 @@ fn number(rest: &str) -> usize {
 /// A doubled quote stands for itself.
 fn quoted(rest: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
     let mut at = 1;
-    while let Some(found) = rest[at..].find(quote) {
-        at += found + 1;
+    while let Some(offset) = rest[at..].find(quote) {
+        at += offset + 1;
         if !rest[at..].starts_with(quote) {
             return (kind, at, true);
         }
@@ -101,10 +101,10 @@ fn quoted(rest: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
 fn block_comment(rest: &str) -> (Kind, usize, bool) {
     let (mut at, mut depth) = (2, 1);
     while depth > 0 {
-        let Some(found) = rest[at..].find(['*', '/']) else {
+        let Some(offset) = rest[at..].find(['*', '/']) else {
             return (Kind::Comment, rest.len(), false);
         };
-        at += found;
+        at += offset;
         if rest[at..].starts_with("*/") {
             depth -= 1;
             at += 2;
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     fn kinds(sql: &str) -> Vec<(Kind, &str)> {
-        let found = tokens(sql);
-        let solid = found.iter().filter(|token| token.kind != Kind::Blank);
+        let tokens = tokens(sql);
+        let solid = tokens.iter().filter(|token| token.kind != Kind::Blank);
         solid.map(|token| (token.kind, &sql[token.start..token.end])).collect()
     }
 
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn tokens_cover_every_byte_of_any_text() {
         for sql in ["", "'", "\"ä", "/* /* */", "$a$ x", "$1 $", "é€\u{0}", "1e+", "--", "/*/"] {
-            let found = tokens(sql);
+            let tokens = tokens(sql);
             let mut at = 0;
-            for token in &found {
+            for token in &tokens {
                 assert_eq!(token.start, at, "{sql}");
                 assert!(token.end > token.start, "{sql}");
                 at = token.end;

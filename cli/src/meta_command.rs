@@ -124,7 +124,7 @@ fn split_name(line: &str) -> (&str, &str) {
 
 /// Splits at blanks. Single quotes group, and a doubled one stands for itself.
 fn words(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let mut word = String::new();
@@ -144,10 +144,10 @@ fn words(text: &str) -> Vec<String> {
             }
             quoted = !quoted;
         }
-        found.push(word);
+        words.push(word);
         rest = rest[end..].trim_start();
     }
-    found
+    words
 }
 
 fn unquote(text: &str) -> String {

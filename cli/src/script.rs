@@ -156,14 +156,14 @@ mod tests {
 
     fn items(text: &str) -> Vec<String> {
         let mut script = Script::new(text.as_bytes(), split, |text| text.trim().is_empty());
-        let mut found = Vec::new();
+        let mut items = Vec::new();
         while let Some(item) = script.next_item().unwrap() {
-            found.push(match item {
+            items.push(match item {
                 Item::Statement { sql, line } => format!("{line}:{sql}"),
                 Item::Meta { text, line } => format!("{line}:{text}"),
             });
         }
-        found
+        items
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct ActiveStreams {
     puts: Handles<()>,
     send_budget: Arc<SendBudget>,
     /// Aborted results whose messages still occupy the transport: it frees nothing that the client has not read.
-    left: Mutex<Vec<AbortedDownload>>,
+    aborted_downloads: Mutex<Vec<AbortedDownload>>,
     idle: Duration,
     stall: Duration,
 }
@@ -67,7 +67,7 @@ impl ActiveStreams {
         let gets = Handles::new("results being read", max, max_of_user, Duration::MAX);
         let puts = Handles::new("streams of rows being sent", max, max_of_user, Duration::MAX);
         let send_budget = SendBudget::new(unread_bytes_max, options.limits.of_user(unread_bytes_max));
-        Arc::new(ActiveStreams { gets, puts, send_budget, left: Mutex::default(), idle, stall })
+        Arc::new(ActiveStreams { gets, puts, send_budget, aborted_downloads: Mutex::default(), idle, stall })
     }
 
     /// Whether one more would be admitted.
@@ -146,16 +146,16 @@ impl ActiveStreams {
     fn end_unread(&self, get: &ActiveDownload) {
         get.end();
         let DownloadHandle { credit, cut, .. } = &get.end;
-        self.left.lock().push(AbortedDownload { credit: Arc::clone(credit), cut: cut.clone(), since: Instant::now() });
+        self.aborted_downloads.lock().push(AbortedDownload { credit: Arc::clone(credit), cut: cut.clone(), since: Instant::now() });
     }
 
     /// Closes the connections of results that were ended as long ago as they had stalled before, and of which nothing was read since: only
     /// so the transport frees the messages. While there is room, the connection stays open: other calls may use it.
     fn cut_off(&self) {
-        self.left.lock().retain(|left| {
-            let Some(stalled) = left.credit.stalled() else { return false };
-            let is_over = left.credit.is_full() && stalled >= self.stall && left.since.elapsed() >= self.stall;
-            if let Some(cut) = left.cut.as_ref().filter(|cut| is_over && !cut.is_cancelled()) {
+        self.aborted_downloads.lock().retain(|download| {
+            let Some(stalled) = download.credit.stalled() else { return false };
+            let is_over = download.credit.is_full() && stalled >= self.stall && download.since.elapsed() >= self.stall;
+            if let Some(cut) = download.cut.as_ref().filter(|cut| is_over && !cut.is_cancelled()) {
                 tracing::info!("a connection is closed: of a result that was ended its client has read nothing since");
                 cut.cancel();
             }

@@ -310,20 +310,20 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_is_dropped_is_dropped_there_and_gives_its_executor_back() {
         let executors = Executors::new(1);
-        let held = Arc::new(());
-        let of_work = Arc::clone(&held);
+        let guard = Arc::new(());
+        let of_work = Arc::clone(&guard);
         let mut call = Box::pin(executors.lease().run(async move {
-            let _held = of_work;
+            let _guard = of_work;
             std::future::pending::<Result<(), Status>>().await
         }));
         assert!(futures::poll!(&mut call).is_pending());
         drop(call);
-        let gone = async {
-            while Arc::strong_count(&held) > 1 || executors.state.lock().executors[0].leases.load(Ordering::Acquire) > 0 {
+        let release = async {
+            while Arc::strong_count(&guard) > 1 || executors.state.lock().executors[0].leases.load(Ordering::Acquire) > 0 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), gone).await.expect("the work is dropped with its caller");
+        tokio::time::timeout(Duration::from_secs(10), release).await.expect("the work is dropped with its caller");
     }
 
     #[tokio::test]

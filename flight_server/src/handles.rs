@@ -141,8 +141,8 @@ impl<T> Handles<T> {
 
     /// Removes entries and returns them, so that they are dropped outside of the lock.
     pub fn remove_if(&self, mut is_gone: impl FnMut(&Principal, &T) -> bool) -> Vec<Arc<T>> {
-        let gone = self.extract(|entry| is_gone(&entry.principal, &entry.value));
-        gone.into_iter().map(|entry| entry.value).collect()
+        let entries = self.extract(|entry| is_gone(&entry.principal, &entry.value));
+        entries.into_iter().map(|entry| entry.value).collect()
     }
 
     /// Removes entries that are idle for too long and not in use now.
@@ -168,8 +168,8 @@ impl<T> Handles<T> {
 
     fn extract(&self, mut take: impl FnMut(&Entry<T>) -> bool) -> Vec<Entry<T>> {
         let mut entries = self.entries.lock();
-        let gone: Vec<Handle> = entries.by_handle.iter().filter(|(_, entry)| take(entry)).map(|(handle, _)| handle.clone()).collect();
-        gone.iter().filter_map(|handle| entries.remove(handle)).collect()
+        let handles: Vec<Handle> = entries.by_handle.iter().filter(|(_, entry)| take(entry)).map(|(handle, _)| handle.clone()).collect();
+        handles.iter().filter_map(|handle| entries.remove(handle)).collect()
     }
 
     fn check_room_in(&self, entries: &Entries<T>, principal: &Principal) -> Result<(), Status> {
@@ -328,17 +328,17 @@ mod tests {
             let value = Arc::new((session, Handle::from_static(session.as_bytes())));
             handles.insert_over_oldest(&anybody(), value, |(_, session)| Some(session)).unwrap()
         };
-        let left = |session| handles.all_of(|(name, _)| *name == session).len();
+        let count_of = |session| handles.all_of(|(name, _)| *name == session).len();
         let quiet = ask("quiet");
         for _ in 0..100 {
             ask("greedy");
         }
-        assert_eq!((left("quiet"), left("greedy")), (1, 3));
+        assert_eq!((count_of("quiet"), count_of("greedy")), (1, 3));
         ask("quiet");
-        assert_eq!((left("quiet"), left("greedy")), (2, 2));
+        assert_eq!((count_of("quiet"), count_of("greedy")), (2, 2));
         // Both have equally many, and this one inserts one more.
         ask("quiet");
-        assert_eq!((left("quiet"), left("greedy")), (2, 2));
+        assert_eq!((count_of("quiet"), count_of("greedy")), (2, 2));
         assert!(handles.get(&anybody(), &quiet).is_err());
     }
 

@@ -40,9 +40,9 @@ impl NamedCalls {
 
     /// False if no call of this name runs.
     pub fn end(&self, principal: &Principal, name: &Bytes) -> bool {
-        let active_streams = self.0.lock();
-        let found = active_streams.get(&(principal.clone(), name.clone()));
-        found.inspect(|ended| ended.cancel()).is_some()
+        let calls = self.0.lock();
+        let call = calls.get(&(principal.clone(), name.clone()));
+        call.inspect(|ended| ended.cancel()).is_some()
     }
 
     fn enter(&self, principal: &Principal, name: Bytes) -> Result<CallName<'_>, Status> {

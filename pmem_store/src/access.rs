@@ -111,14 +111,14 @@ impl Access {
             return None;
         }
         let author = author.filter(|author| self.principals.contains_key(*author));
-        let made = author.map_or_else(BTreeSet::new, |_| objects_missing_in(before, after));
+        let new_objects = author.map_or_else(BTreeSet::new, |_| objects_missing_in(before, after));
         let removed = objects_missing_in(after, before);
-        if made.is_empty() && removed.is_empty() {
+        if new_objects.is_empty() && removed.is_empty() {
             return None;
         }
         let mut next = self.clone();
         next.forget(&removed);
-        for object in made {
+        for object in new_objects {
             author.iter().for_each(|author| next.grant(author, object.clone(), [OWNERSHIP.to_string()]));
         }
         (next != *self).then_some(next)

@@ -24,10 +24,10 @@ pub enum StoreError {
     )]
     NewerFormat { path: PathBuf, role: &'static str, feature: u64 },
     #[error(
-        "the store \"{}\" has format {found}; this version of Quiver knows formats up to {known}; use a newer version",
+        "the store \"{}\" has format {found}; this version of Quiver knows formats up to {format_max}; use a newer version",
         path.display()
     )]
-    NewerVersion { path: PathBuf, found: u32, known: u32 },
+    NewerVersion { path: PathBuf, found: u32, format_max: u32 },
     #[error("the store \"{}\" was not closed properly; open it for writing once to recover it", .0.display())]
     NotClosed(PathBuf),
     #[error("the store \"{}\" is open read-only; open it for writing to change it", .0.display())]

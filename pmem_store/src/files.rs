@@ -42,7 +42,7 @@ pub fn create_private_dir(path: &Path) -> Result<()> {
     }
     match fs::DirBuilder::new().mode(OWNER_MAY_ENTER).create(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made.map_err(failed),
+        result => result.map_err(failed),
     }
 }
 
@@ -71,7 +71,7 @@ where
         create_dir(dir)?;
         match create() {
             Err(error) if is_not_found(&error) => {}
-            made => return made.map_err(Into::into),
+            result => return result.map_err(Into::into),
         }
     }
     create_dir(dir)?;
@@ -166,7 +166,7 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         let dir = table_dir(store.path(), 7);
         let mut attempts = 0;
-        let made = create_in(&dir, || {
+        let result = create_in(&dir, || {
             attempts += 1;
             if attempts == 1 {
                 fs::remove_dir(&dir).unwrap();
@@ -174,7 +174,7 @@ mod tests {
             let path = dir.join("1.arrow");
             File::create_new(&path).map(|_| path.clone()).map_err(|error| StoreError::io("create", path, error))
         });
-        assert!(made.unwrap().exists());
+        assert!(result.unwrap().exists());
         assert_eq!(attempts, 2);
     }
 
@@ -182,11 +182,11 @@ mod tests {
     fn what_else_goes_wrong_is_not_tried_again() {
         let store = tempfile::tempdir().unwrap();
         let mut attempts = 0;
-        let made: Result<()> = create_in(store.path(), || {
+        let result: Result<()> = create_in(store.path(), || {
             attempts += 1;
             Err(StoreError::Poisoned("the disk is gone".into()))
         });
-        assert!(matches!(made, Err(StoreError::Poisoned(_))));
+        assert!(matches!(result, Err(StoreError::Poisoned(_))));
         assert_eq!(attempts, 1);
     }
 }

@@ -45,8 +45,8 @@ pub struct Holder {
 /// Why a store could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("{}", in_use(store, *wanted, holders))]
-    InUse { store: PathBuf, wanted: LockKind, holders: Vec<Holder> },
+    #[error("{}", in_use(store, *kind, holders))]
+    InUse { store: PathBuf, kind: LockKind, holders: Vec<Holder> },
     #[error("cannot lock \"{}\": {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -112,7 +112,7 @@ impl StoreLock {
             Err(TryLockError::Error(source)) => return Err(io_error(source)),
             Err(TryLockError::WouldBlock) => {
                 let holders = find_holders(&file);
-                return Err(LockError::InUse { store: store.to_owned(), wanted: kind, holders });
+                return Err(LockError::InUse { store: store.to_owned(), kind, holders });
             }
         }
         if kind == LockKind::Exclusive && write_record(&file).is_err() {
@@ -182,7 +182,7 @@ fn read_record(file: &File) -> Option<Holder> {
 /// The processes holding a lock on `file`; empty if the system does not show them.
 fn find_holders(file: &File) -> Vec<Holder> {
     let recorded = read_record(file);
-    let seen: Vec<Holder> = kernel_holders(file)
+    let holders: Vec<Holder> = kernel_holders(file)
         .into_iter()
         .map(|(pid, kind)| {
             let recorded = recorded.as_ref().filter(|recorded| recorded.pid == pid);
@@ -195,7 +195,7 @@ fn find_holders(file: &File) -> Vec<Holder> {
             }
         })
         .collect();
-    if seen.is_empty() { recorded.into_iter().collect() } else { seen }
+    if holders.is_empty() { recorded.into_iter().collect() } else { holders }
 }
 
 /// The processes with a flock on `file`'s inode, from /proc/locks.
@@ -225,18 +225,16 @@ fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
     }
     let kind = if fields.nth(1)? == "WRITE" { LockKind::Exclusive } else { LockKind::Shared };
     let pid = fields.next()?.parse().ok().filter(|&pid| pid != 0)?;
-    let found: u64 = fields.next()?.rsplit(':').next()?.parse().ok()?;
-    (found == inode).then_some((pid, kind))
+    let lock_inode: u64 = fields.next()?.rsplit(':').next()?.parse().ok()?;
+    (lock_inode == inode).then_some((pid, kind))
 }
 
 /// `None` if the process's open files are not visible.
-fn has_open(pid: u32, wanted: &std::fs::Metadata) -> Option<bool> {
+fn has_open(pid: u32, metadata: &std::fs::Metadata) -> Option<bool> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    Some(
-        descriptors.flatten().any(|descriptor| {
-            std::fs::metadata(descriptor.path()).is_ok_and(|open| open.ino() == wanted.ino() && open.dev() == wanted.dev())
-        }),
-    )
+    Some(descriptors.flatten().any(|descriptor| {
+        std::fs::metadata(descriptor.path()).is_ok_and(|open| open.ino() == metadata.ino() && open.dev() == metadata.dev())
+    }))
 }
 
 fn live_command(pid: u32) -> Option<String> {
@@ -273,11 +271,11 @@ fn holders_text(holders: &[Holder]) -> String {
     }
 }
 
-fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
+fn in_use(store: &Path, kind: LockKind, holders: &[Holder]) -> String {
     let holder_list = holders_text(holders);
     // Opening read-only helps only if all holders are readers; a writer keeps everybody out.
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
-    let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {
+    let way_out = if kind == LockKind::Exclusive && only_readers && !holders.is_empty() {
         "close it, or open the store read-only"
     } else if holders.iter().any(|holder| holder.command.contains(" serve")) {
         "ask that server with --connect, or close it first"

@@ -66,8 +66,8 @@ impl Publisher {
     /// is not visible yet. Only the holder of the lock on commits may call this.
     pub fn next_at_once<T>(&self, look: impl FnOnce(&CatalogState) -> Option<T>) -> Option<(u64, T)> {
         let inner = self.inner.lock();
-        let found = look(&inner.state).filter(|_| inner.waiting.is_empty())?;
-        Some((inner.version + 1, found))
+        let value = look(&inner.state).filter(|_| inner.waiting.is_empty())?;
+        Some((inner.version + 1, value))
     }
 
     pub fn is_visible(&self, version: u64) -> bool {

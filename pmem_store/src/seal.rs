@@ -56,8 +56,8 @@ impl Store {
 
     fn logs_of(&self, table: TableId) -> Result<Vec<TableLog>> {
         let snapshot = self.snapshot()?;
-        let Some(known) = snapshot.state.table_by_id(table) else { return Ok(Vec::new()) };
-        Ok(known.data()?.logs.values().cloned().collect())
+        let Some(entry) = snapshot.state.table_by_id(table) else { return Ok(Vec::new()) };
+        Ok(entry.data()?.logs.values().cloned().collect())
     }
 
     /// `None` for a log without rows.

@@ -50,9 +50,9 @@ impl Store {
         let current = self.snapshot()?;
         let before = || StoreError::BeforeTable { table: table.name.clone(), version, created: table.created_version };
         if version == current.version()
-            && let Some(known) = current.state.table_by_id(table.id)
+            && let Some(entry) = current.state.table_by_id(table.id)
         {
-            return TableSnapshot::new(Arc::new(known.record.clone()), known.data()?, Arc::clone(&current.pin));
+            return TableSnapshot::new(Arc::new(entry.record.clone()), entry.data()?, Arc::clone(&current.pin));
         }
         // It is pinned before the lookup, so that files of versions that expire after this line stay.
         let pin = Pin::new(version, &self.core.shared);
@@ -78,11 +78,11 @@ impl Store {
     pub fn version_at(&self, time_ms: u64) -> Result<u64> {
         let snapshot = self.snapshot()?;
         let reader = CatalogReader::begin(&self.core.database)?;
-        let mut known = catalog_times(&reader)?;
+        let mut times = catalog_times(&reader)?;
         for table in snapshot.state.tables.iter() {
-            known.extend(self.log_times(table.record.id)?);
+            times.extend(self.log_times(table.record.id)?);
         }
-        last_at(known, reader.store()?.oldest_version, snapshot.version(), time_ms)
+        last_at(times, reader.store()?.oldest_version, snapshot.version(), time_ms)
     }
 
     /// A version at which a table had the rows that it had at a time. For small writes that were combined
@@ -90,12 +90,12 @@ impl Store {
     pub fn table_version_at(&self, table: &TableRecord, time_ms: u64) -> Result<u64> {
         let newest = self.snapshot()?.version();
         let reader = CatalogReader::begin(&self.core.database)?;
-        let mut known = catalog_times(&reader)?;
-        known.extend(self.log_times(table.id)?);
+        let mut times = catalog_times(&reader)?;
+        times.extend(self.log_times(table.id)?);
         for segment in reader.segments(table.id)? {
-            known.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
+            times.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
         }
-        last_at(known, reader.store()?.oldest_version, newest, time_ms)
+        last_at(times, reader.store()?.oldest_version, newest, time_ms)
     }
 
     fn log_times(&self, table: TableId) -> Result<Vec<(u64, u64)>> {
@@ -206,10 +206,10 @@ fn catalog_times(reader: &CatalogReader) -> Result<Vec<(u64, u64)>> {
 
 /// The greatest of the versions `oldest..=newest` that was made by `time_ms`. Nothing is known of the time before the
 /// oldest: named versions may have had successors that are gone.
-fn last_at(mut known: Vec<(u64, u64)>, oldest: u64, newest: u64, time_ms: u64) -> Result<u64> {
-    known.retain(|(version, _)| (oldest..=newest).contains(version));
-    let found = known.iter().filter(|(_, made_ms)| *made_ms <= time_ms).map(|(version, _)| *version).max();
-    found.ok_or_else(|| StoreError::BeforeHistory { oldest_ms: known.iter().min().map(|(_, made_ms)| *made_ms) })
+fn last_at(mut times: Vec<(u64, u64)>, oldest: u64, newest: u64, time_ms: u64) -> Result<u64> {
+    times.retain(|(version, _)| (oldest..=newest).contains(version));
+    let version = times.iter().filter(|(_, made_ms)| *made_ms <= time_ms).map(|(version, _)| *version).max();
+    version.ok_or_else(|| StoreError::BeforeHistory { oldest_ms: times.iter().min().map(|(_, made_ms)| *made_ms) })
 }
 
 /// Keeps what new names in `becoming` need. An expired version cannot be kept
@@ -221,7 +221,7 @@ pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming
     let store = &writer.store;
     for new in becoming.snapshots.values().filter(|new| before.snapshots.get(&new.name) != Some(*new)) {
         let version = new.version;
-        if version < store.oldest_version && !before.snapshots.values().any(|known| known.version == version) {
+        if version < store.oldest_version && !before.snapshots.values().any(|snapshot| snapshot.version == version) {
             let named: Vec<NamedSnapshot> = before.snapshots.values().cloned().collect();
             let (oldest, newest) = (store.oldest_version, store.version);
             return Err(StoreError::NoSuchVersion { version, oldest, newest, named });

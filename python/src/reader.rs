@@ -35,7 +35,7 @@ impl Reader {
                 wait_for(Pin::new(&mut output.next()), TICK)
             };
             if let Some(next) = next {
-                return slot.taken(output, next).map_err(|error| error.to_string());
+                return slot.return_with(output, next).map_err(|error| error.to_string());
             }
             if self.thread == std::thread::current().id() && is_interrupted() {
                 slot.stop(Refusal::Interrupted);
@@ -62,7 +62,7 @@ fn is_interrupted() -> bool {
             let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
         })
     });
-    interrupted.is_some_and(|seen| seen.is_err())
+    interrupted.is_some_and(|result| result.is_err())
 }
 
 impl Iterator for Reader {

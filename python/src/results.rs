@@ -45,7 +45,7 @@ impl Results {
         let reading = Arc::clone(&slot);
         let batch = wait(py, &slot.runtime, async move {
             let next = output.next().await;
-            reading.taken(output, next)
+            reading.return_with(output, next)
         });
         let batch = unwrap_wait(&slot, batch)?;
         Ok(batch.map(|batch| Rows::of(Arc::clone(&slot.schema), vec![batch])))

@@ -139,7 +139,7 @@ impl EngineSession {
         let shared = self.shared.get()?;
         let slot = Arc::new(Slot::new(started, shared.runtime.clone(), sql));
         let mut results = shared.results.lock().unwrap_or_else(PoisonError::into_inner);
-        results.retain(|known| known.strong_count() > 0);
+        results.retain(|weak| weak.strong_count() > 0);
         results.push(Arc::downgrade(&slot));
         Ok(Results::new(slot))
     }

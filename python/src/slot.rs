@@ -54,7 +54,7 @@ impl Slot {
         Slot { state: Mutex::new(state), schema, kind, rows_changed, report: Mutex::new(report), runtime, sql }
     }
 
-    /// Lends the result to a reader; `None` at the end. The reader returns it by `collect` or `taken`, or stops it.
+    /// Lends the result to a reader; `None` at the end. The reader returns it by `collect` or `return_with`, or stops it.
     pub fn lend(&self) -> Result<Option<Box<QueryOutput>>, Refusal> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, SlotState::Lent) {
@@ -152,7 +152,7 @@ impl Slot {
     }
 
     /// Returns the lent result with its next batch; `None` at the end.
-    pub fn taken(
+    pub fn return_with(
         &self,
         output: Box<QueryOutput>,
         next: Option<Result<RecordBatch, EngineError>>,

@@ -32,11 +32,11 @@ pub fn wait_for<T>(mut work: Pin<&mut impl Future<Output = T>>, time: Duration) 
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Some(done);
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let rest = end.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
             return None;
         }
-        std::thread::park_timeout(left);
+        std::thread::park_timeout(rest);
     }
 }
 

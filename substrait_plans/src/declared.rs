@@ -64,7 +64,7 @@ fn is_standard(urn: &str) -> bool {
 /// and another host may have a folder of the project's name.
 fn is_of_project(address: &str) -> bool {
     let mut segments = address.split('/');
-    let mut is_next = |wanted: &[&str]| segments.next().is_some_and(|segment| wanted.contains(&segment));
+    let mut is_next = |names: &[&str]| segments.next().is_some_and(|segment| names.contains(&segment));
     is_next(&STANDARD_HOSTS) && is_next(&["substrait-io"]) && is_next(&["substrait"]) && !segments.any(|segment| segment == "..")
 }
 

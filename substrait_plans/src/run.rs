@@ -66,8 +66,8 @@ pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError
         let plan = produce(&plan, context.state()).map_err(|refusal| noted.keep(PlanError::Refused(refusal)))?;
         Ok::<_, EngineError>(encode_with_uris(&plan))
     };
-    let made = session.with_plans(sql, &binding, make).boxed().await;
-    made.map_err(|error| failure.of(error))
+    let result = session.with_plans(sql, &binding, make).boxed().await;
+    result.map_err(|error| failure.of(error))
 }
 
 /// Reads a plan in any format that [`format_plan`] writes and that can be parsed again.
@@ -113,11 +113,11 @@ impl Reading {
         let noted = failure.clone();
         let build: Build = Box::new(move |context| {
             Box::pin(async move {
-                let made = match decoded {
+                let result = match decoded {
                     Ok(plan) => logical_plan(&plan, &context).await,
                     Err(error) => Err(error),
                 };
-                made.map_err(|error| noted.keep(error))
+                result.map_err(|error| noted.keep(error))
             })
         });
         Reading { text, failure, build }
@@ -142,7 +142,7 @@ impl Failure {
 
     fn of(&self, error: EngineError) -> PlanError {
         match (error, self.0.lock().take()) {
-            (EngineError::Plan { .. }, Some(kept)) => kept,
+            (EngineError::Plan { .. }, Some(plan_error)) => plan_error,
             (error, _) => PlanError::Engine(error),
         }
     }

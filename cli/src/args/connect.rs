@@ -70,7 +70,7 @@ impl ConnectArgs {
 
     /// An error about conflicting options. Clap only compares options on the same side of the subcommand.
     pub(super) fn conflict(&self, cli: &Cli) -> Option<String> {
-        let first = |options: &[(&'static str, bool)]| options.iter().find(|(_, given)| *given).map(|(name, _)| *name);
+        let first = |options: &[(&'static str, bool)]| options.iter().find(|(_, is_set)| *is_set).map(|(name, _)| *name);
         if self.connect.is_none() {
             // `quiver user` has an option of the same name for the password of the user.
             let is_own = |name: &&str| matches!(cli.command, Some(Command::User(_))) && *name == "--password-stdin";
@@ -85,7 +85,9 @@ impl ConnectArgs {
         let others = [("--user", self.user.is_some()), passwords[0], passwords[1]];
         match (self.token_file.is_some(), first(&others)) {
             (true, Some(name)) => return Some(format!("--token-file stands for user and password, so {name} has no place beside it")),
-            _ if passwords.iter().all(|(_, given)| *given) => return Some("--password-stdin and --password-file: take one of them".into()),
+            _ if passwords.iter().all(|(_, is_set)| *is_set) => {
+                return Some("--password-stdin and --password-file: take one of them".into());
+            }
             _ => {}
         }
         (self.client_cert.is_some() != self.client_key.is_some()).then(|| "--client-cert and --client-key belong together".into())

@@ -24,8 +24,8 @@ pub fn run(runtime: &Handle, store: StoreArgs, args: RestoreArgs, quiet: bool) -
     }
     let files = [counted(report.linked, "linked"), counted(report.copied, "copied")];
     let files = files.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let (version, made) = (report.version, time(report.created_at_ms));
-    Ok(writeln!(io::stdout(), "{} is version {version}, backed up {made}: {files}, all verified", to.display())?)
+    let (version, created_at) = (report.version, time(report.created_at_ms));
+    Ok(writeln!(io::stdout(), "{} is version {version}, backed up {created_at}: {files}, all verified", to.display())?)
 }
 
 fn verify(runtime: &Handle, from: PathBuf, quiet: bool) -> Result<()> {
@@ -34,8 +34,9 @@ fn verify(runtime: &Handle, from: PathBuf, quiet: bool) -> Result<()> {
     for problem in &report.problems {
         writeln!(out, "{problem}")?;
     }
-    let (version, made) = (report.version, time(report.created_at_ms));
-    let verified = format!("version {version}, backed up {made}: {}, {}", units::counted(report.segments, "segment"), Bytes(report.bytes));
+    let (version, created_at) = (report.version, time(report.created_at_ms));
+    let verified =
+        format!("version {version}, backed up {created_at}: {}, {}", units::counted(report.segments, "segment"), Bytes(report.bytes));
     match report.problems.len() as u64 {
         0 if quiet => Ok(()),
         0 => Ok(writeln!(out, "{verified} verified: no problems")?),

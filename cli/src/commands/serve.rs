@@ -15,13 +15,13 @@ use crate::store;
 /// The configuration of the server; `None` if it was only printed.
 pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     let in_environment = || std::env::var_os(variable("config")).filter(|path| !path.is_empty()).map(Into::into);
-    let given = SettingSource {
+    let source = SettingSource {
         flags: serve.flags,
         variables: std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
         file: serve.config.or_else(in_environment),
     };
-    let config = Config::load(&given).map_err(refused)?;
-    for (name, near) in given.doubtful_variables() {
+    let config = Config::load(&source).map_err(refused)?;
+    for (name, near) in source.doubtful_variables() {
         warn(&format!("the environment has {name}, which is no setting; did you mean {near}?"));
     }
     if serve.print_config {

@@ -32,7 +32,7 @@ impl Console {
         let name = table.replace('"', "");
         let session = self.session();
         let listings = self.ask(session.tables())?;
-        match meant(&listings, &name) {
+        match find_listing(&listings, &name) {
             Some(listing) => self.say(&sentence(listing)),
             None => Ok(()),
         }
@@ -74,7 +74,7 @@ impl Console {
         RecordBatch::try_from_iter(columns).map_err(CliError::message)
     }
 
-    fn list_tables(&mut self, wanted: impl Fn(&TableListing) -> bool, pattern: Option<&str>, what: &str) -> Result<()> {
+    fn list_tables(&mut self, predicate: impl Fn(&TableListing) -> bool, pattern: Option<&str>, what: &str) -> Result<()> {
         let session = self.session();
         let mut tables = self.ask(session.tables())?;
         // System tables are listed only on request.
@@ -83,7 +83,7 @@ impl Console {
         }
         tables.retain(|table| {
             let full = format!("{}.{}", table.schema, table.name);
-            wanted(table) && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))
+            predicate(table) && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))
         });
         if tables.is_empty() {
             return self.say(&format!("there are no {what}"));
@@ -129,7 +129,7 @@ impl Console {
 }
 
 /// As in SQL: without a schema the session's temporary table, or else the one of the schema `main`.
-fn meant<'a>(listings: &'a [TableListing], name: &str) -> Option<&'a TableListing> {
+fn find_listing<'a>(listings: &'a [TableListing], name: &str) -> Option<&'a TableListing> {
     let is_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&listing.name);
     let is_full_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&format!("{}.{}", listing.schema, listing.name));
     let volatile = listings.iter().find(|listing| listing.kind == "volatile" && is_name(listing));

@@ -73,7 +73,7 @@ impl<'a> Progress<'a> {
             return;
         }
         self.ask();
-        let report = self.known(report);
+        let report = self.merged_report(report);
         let bar = self.bar.get_or_insert_with(new_bar);
         let mut message = format!("{:.1} s", elapsed.as_secs_f64());
         if let Some(report) = &report {
@@ -103,7 +103,7 @@ impl<'a> Progress<'a> {
     }
 
     /// Merges the local report with the answer of the session.
-    fn known(&self, report: Option<&QueryReport>) -> Option<QueryReport> {
+    fn merged_report(&self, report: Option<&QueryReport>) -> Option<QueryReport> {
         let reported = self.reported.as_ref().filter(|reported| reported.rows_total > 0);
         match (report, reported) {
             (Some(report), Some(reported)) if report.rows_total == 0 => {

@@ -74,8 +74,8 @@ impl SharedBuffer {
 
 impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        held.extend_from_slice(bytes);
+        let mut buffer = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        buffer.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -91,8 +91,8 @@ impl Drop for Pager<'_> {
 }
 
 fn command() -> Option<Command> {
-    let wanted = ["QUIVER_PAGER", "PAGER"].iter().find_map(std::env::var_os);
-    let pager = match wanted.filter(|pager| !pager.is_empty()) {
+    let setting = ["QUIVER_PAGER", "PAGER"].iter().find_map(std::env::var_os);
+    let pager = match setting.filter(|pager| !pager.is_empty()) {
         Some(pager) => pager,
         None if is_installed("less") => "less".into(),
         None => return None,

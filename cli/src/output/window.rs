@@ -60,7 +60,7 @@ impl RowWindow {
 
     /// Rows between head and tail, which are not kept.
     pub fn hidden(&self) -> u64 {
-        let kept = self.head_rows + self.tail_rows.min(self.half);
-        self.rows - kept as u64
+        let window_rows = self.head_rows + self.tail_rows.min(self.half);
+        self.rows - window_rows as u64
     }
 }

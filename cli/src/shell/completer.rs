@@ -52,12 +52,12 @@ impl SqlCompleter {
 
     fn sql_suggestions(&self, line: &str, word: &str) -> Vec<(String, &'static str)> {
         let tables = self.table_names();
-        let mut found = Vec::new();
+        let mut candidates = Vec::new();
         if let Some((table, start)) = word.rsplit_once('.') {
             if let Some(table) = resolve(line, table, &tables) {
                 for column in self.column_names(&table) {
                     if starts_with(&column, start) {
-                        found.push((format!("{}.{}", &word[..word.len() - start.len() - 1], quote(&column)), "column"));
+                        candidates.push((format!("{}.{}", &word[..word.len() - start.len() - 1], quote(&column)), "column"));
                     }
                 }
             }
@@ -65,19 +65,19 @@ impl SqlCompleter {
             for table in mentioned(line, &tables) {
                 let columns = self.column_names(table);
                 let fitting = columns.iter().filter(|column| starts_with(column, word));
-                found.extend(fitting.map(|column| (quote(column), "column")));
+                candidates.extend(fitting.map(|column| (quote(column), "column")));
             }
         }
         let fitting = tables.iter().filter(|table| starts_with(table, word));
-        found.extend(fitting.map(|table| (quote_path(table), "table")));
+        candidates.extend(fitting.map(|table| (quote_path(table), "table")));
         if word.is_empty() || word.contains('.') || wants_table(line, word) {
-            return found;
+            return candidates;
         }
         let keywords = KEYWORDS.iter().filter(|keyword| starts_with(keyword, word));
-        found.extend(keywords.map(|keyword| (in_case_of(word, keyword), "keyword")));
+        candidates.extend(keywords.map(|keyword| (in_case_of(word, keyword), "keyword")));
         let functions = self.functions.iter().filter(|function| starts_with(function, word));
-        found.extend(functions.map(|function| (format!("{function}("), "function")));
-        found
+        candidates.extend(functions.map(|function| (format!("{function}("), "function")));
+        candidates
     }
 }
 
@@ -93,14 +93,14 @@ impl Completer for SqlCompleter {
             return CompletionResult::fresh(Vec::new());
         }
         let start = word_start(before);
-        let found = self.sql_suggestions(line, &before[start..]);
-        CompletionResult::fresh(menu(found, Span::new(start, pos)))
+        let candidates = self.sql_suggestions(line, &before[start..]);
+        CompletionResult::fresh(menu(candidates, Span::new(start, pos)))
     }
 }
 
-fn menu(found: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> {
-    let mut seen = std::collections::HashSet::new();
-    let distinct = found.into_iter().filter(|(value, _)| seen.insert(value.clone()));
+fn menu(candidates: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> {
+    let mut values = std::collections::HashSet::new();
+    let distinct = candidates.into_iter().filter(|(value, _)| values.insert(value.clone()));
     let suggestions = distinct.take(SUGGESTIONS_MAX).map(|(value, kind)| Suggestion {
         append_whitespace: kind == "keyword",
         description: Some(kind.to_string()),
@@ -116,7 +116,7 @@ fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
     let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = &before[start..];
     let span = Span::new(start, before.len());
-    let found = if word.starts_with('\\') {
+    let candidates = if word.starts_with('\\') {
         let names = meta_command::HELP.iter().map(|(usage, _)| meta_command::name_of(usage));
         let fitting = names.filter(|name| name.starts_with(word));
         fitting.map(|name| (name.to_string(), "command")).collect()
@@ -124,7 +124,7 @@ fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
         let fitting = tables.iter().filter(|table| starts_with(table, word));
         fitting.map(|table| (quote_path(table), "table")).collect()
     };
-    menu(found, span)
+    menu(candidates, span)
 }
 
 /// The start of the name that ends at the cursor. A dotted name counts as one.
@@ -161,8 +161,8 @@ fn mentioned<'a>(line: &str, tables: &'a [String]) -> Vec<&'a str> {
 
 /// The table a prefix stands for: its name, or an alias given to it in the statement.
 fn resolve(line: &str, prefix: &str, tables: &[String]) -> Option<String> {
-    let known = |name: &str| tables.iter().find(|table| table.eq_ignore_ascii_case(name)).cloned();
-    if let Some(table) = known(prefix) {
+    let find_table = |name: &str| tables.iter().find(|table| table.eq_ignore_ascii_case(name)).cloned();
+    if let Some(table) = find_table(prefix) {
         return Some(table);
     }
     let tokens = lexer::tokens(line);
@@ -172,8 +172,8 @@ fn resolve(line: &str, prefix: &str, tables: &[String]) -> Option<String> {
         .map(|token| &line[token.start..token.end])
         .filter(|word| !word.eq_ignore_ascii_case("AS"))
         .collect();
-    let alias = |pair: &&[&str]| pair[1].eq_ignore_ascii_case(prefix) && known(pair[0]).is_some();
-    words.windows(2).find(alias).and_then(|pair| known(pair[0]))
+    let alias = |pair: &&[&str]| pair[1].eq_ignore_ascii_case(prefix) && find_table(pair[0]).is_some();
+    words.windows(2).find(alias).and_then(|pair| find_table(pair[0]))
 }
 
 fn starts_with(name: &str, word: &str) -> bool {

@@ -18,21 +18,26 @@ fn sum(place: &Place, store: &str) -> String {
 #[test]
 fn a_backup_and_the_next_one_and_a_restore_say_what_they_did() {
     let place = with_table();
-    let said = place.quiver(&["backup", "--to", "kept/backup"]).ok();
-    assert!(said.starts_with("version 2 is in ") && said.contains("4 files linked (") && said.contains("2 files copied ("), "{said}");
+    let output = place.quiver(&["backup", "--to", "kept/backup"]).ok();
+    assert!(
+        output.starts_with("version 2 is in ") && output.contains("4 files linked (") && output.contains("2 files copied ("),
+        "{output}"
+    );
     place.quiver(&["-c", "insert into t select * from generate_series(1, 50000)"]).ok();
-    let said = place.quiver(&["backup", "--to", "kept/backup"]).ok();
+    let output = place.quiver(&["backup", "--to", "kept/backup"]).ok();
     assert!(
-        said.starts_with("version 3 is in ") && said.contains("4 files linked (") && said.contains("4 files there already ("),
-        "{said}"
+        output.starts_with("version 3 is in ") && output.contains("4 files linked (") && output.contains("4 files there already ("),
+        "{output}"
     );
-    let said = place.run(&["restore", "--from", "kept/backup", "--verify-only"]).ok();
+    let output = place.run(&["restore", "--from", "kept/backup", "--verify-only"]).ok();
     assert!(
-        said.starts_with("version 3, backed up 2") && said.contains(" UTC: 2 segments, ") && said.ends_with("verified: no problems\n"),
-        "{said}"
+        output.starts_with("version 3, backed up 2")
+            && output.contains(" UTC: 2 segments, ")
+            && output.ends_with("verified: no problems\n"),
+        "{output}"
     );
-    let said = place.run(&["restore", "--from", "kept/backup", "--store", "restored"]).ok();
-    assert!(said.contains("restored is version 3, backed up 2") && said.ends_with("all verified\n"), "{said}");
+    let output = place.run(&["restore", "--from", "kept/backup", "--store", "restored"]).ok();
+    assert!(output.contains("restored is version 3, backed up 2") && output.ends_with("all verified\n"), "{output}");
     assert_eq!(sum(&place, "restored"), sum(&place, "store"));
     assert_eq!(place.quiver(&["-q", "backup", "--copy", "--to", "kept/backup"]).ok(), "");
     assert_eq!(place.run(&["-q", "restore", "--copy", "--from", "kept/backup", "--store", "again"]).ok(), "");
@@ -51,12 +56,12 @@ fn a_damaged_backup_is_named_and_not_restored() {
     bytes[middle] ^= 1;
     fs::write(&segment, bytes).unwrap();
     let name = segment.file_name().unwrap().to_str().unwrap();
-    let said = place.run(&["restore", "--from", "backup", "--verify-only"]);
-    assert_eq!(said.status, 1);
-    assert!(said.out.contains(name) && said.err.starts_with("error: 1 problem found"), "{}{}", said.out, said.err);
-    let said = place.run(&["restore", "--from", "backup", "--store", "restored"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.contains(name) && said.err.contains("nothing was restored"), "{}", said.err);
+    let output = place.run(&["restore", "--from", "backup", "--verify-only"]);
+    assert_eq!(output.status, 1);
+    assert!(output.out.contains(name) && output.err.starts_with("error: 1 problem found"), "{}{}", output.out, output.err);
+    let output = place.run(&["restore", "--from", "backup", "--store", "restored"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.contains(name) && output.err.contains("nothing was restored"), "{}", output.err);
     assert!(!place.path("restored").exists());
 }
 
@@ -76,9 +81,9 @@ fn wrong_usage_of_backup_and_restore_says_what_to_do() {
         (&["restore", "--from", "backup", "--store", "store"], 1, "a store already"),
     ];
     for (args, status, text) in cases {
-        let said = place.run(args);
-        assert_eq!(said.status, status, "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(text), "{args:?}: {}", said.err);
+        let output = place.run(args);
+        assert_eq!(output.status, status, "{args:?}: {}{}", output.out, output.err);
+        assert!(output.err.contains(text), "{args:?}: {}", output.err);
         assert!(!place.path("x").exists() && !place.path("nothing").exists(), "{args:?}");
     }
 }

@@ -102,17 +102,17 @@ fn arrow_on_a_pipe_is_an_ipc_stream() {
 
 #[test]
 fn parquet_needs_a_file() {
-    let said = run(&["--format", "parquet", "-c", "select 1"], "");
-    assert_eq!(said.status, 2);
-    assert!(said.err.starts_with("error: Parquet can only be written to a file\n"), "{}", said.err);
+    let output = run(&["--format", "parquet", "-c", "select 1"], "");
+    assert_eq!(output.status, 2);
+    assert!(output.err.starts_with("error: Parquet can only be written to a file\n"), "{}", output.err);
 }
 
 #[test]
 fn a_parquet_file_holds_one_result_and_says_so() {
     let place = Place::new();
-    let said = place.run(&["-o", "out.parquet", "-c", "select 1; select 2"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.contains("holds one result"), "{}", said.err);
+    let output = place.run(&["-o", "out.parquet", "-c", "select 1; select 2"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.contains("holds one result"), "{}", output.err);
 }
 
 #[test]

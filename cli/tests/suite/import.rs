@@ -8,8 +8,8 @@ const CSV: &str = "origin,dest,delay\nEWR,IAH,2\nLGA,MIA,\nJFK,BQN,-1\n";
 fn a_file_becomes_a_table_of_its_own_name() {
     let place = Place::new();
     place.write("flights.csv", CSV);
-    let said = place.quiver(&["import", "flights.csv"]).ok();
-    assert!(said.starts_with("flights: 3 rows, "), "{said}");
+    let output = place.quiver(&["import", "flights.csv"]).ok();
+    assert!(output.starts_with("flights: 3 rows, "), "{output}");
     let rows = place.quiver(&["--format", "csv", "-c", "select * from flights order by origin"]).ok();
     assert_eq!(rows, "origin,dest,delay\nEWR,IAH,2\nJFK,BQN,-1\nLGA,MIA,\n");
 }
@@ -30,9 +30,9 @@ fn a_table_that_exists_is_appended_to_or_replaced_only_when_asked() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");
     place.quiver(&["import", "a.csv"]).ok();
-    let said = place.quiver(&["import", "a.csv"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.starts_with("error: "), "{}", said.err);
+    let output = place.quiver(&["import", "a.csv"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.starts_with("error: "), "{}", output.err);
     place.quiver(&["import", "--append", "a.csv"]).ok();
     assert_eq!(place.quiver(&["--format", "csv", "-c", "select count(*) as n from a"]).ok(), "n\n2\n");
     place.quiver(&["import", "--replace", "a.csv"]).ok();
@@ -43,11 +43,11 @@ fn a_table_that_exists_is_appended_to_or_replaced_only_when_asked() {
 fn a_bad_row_stops_the_import_with_its_line_or_is_counted() {
     let place = Place::new();
     place.write("t.csv", "a,b\n1,2\n3,4,5\n6,7\n");
-    let said = place.quiver(&["import", "t.csv"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.contains('3'), "line 3 is named: {}", said.err);
-    let said = place.quiver(&["import", "--on-error", "skip", "t.csv"]).ok();
-    assert!(said.starts_with("t: 2 rows, 1 row skipped, "), "{said}");
+    let output = place.quiver(&["import", "t.csv"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.contains('3'), "line 3 is named: {}", output.err);
+    let output = place.quiver(&["import", "--on-error", "skip", "t.csv"]).ok();
+    assert!(output.starts_with("t: 2 rows, 1 row skipped, "), "{output}");
 }
 
 #[test]
@@ -55,17 +55,17 @@ fn delimiters_and_null_tokens_are_what_the_user_says() {
     let place = Place::new();
     place.write("t.csv", "a|b\n1|n/a\n2|3\n");
     place.quiver(&["import", "--delimiter", "|", "--null", "n/a", "t.csv"]).ok();
-    let said = place.quiver(&["--format", "csv", "-c", "select sum(b) as s, count(b) as c from t"]).ok();
-    assert_eq!(said, "s,c\n3,1\n");
+    let output = place.quiver(&["--format", "csv", "-c", "select sum(b) as s, count(b) as c from t"]).ok();
+    assert_eq!(output, "s,c\n3,1\n");
 }
 
 #[test]
 fn an_import_without_a_store_is_refused() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");
-    let said = place.run(&["import", "a.csv"]);
-    assert_eq!(said.status, 2);
-    assert!(said.err.contains("--store DIR"), "{}", said.err);
+    let output = place.run(&["import", "a.csv"]);
+    assert_eq!(output.status, 2);
+    assert!(output.err.contains("--store DIR"), "{}", output.err);
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn an_export_without_a_file_or_a_format_is_wrong_usage() {
     for (args, words) in
         [(vec!["flights"], "the file is missing"), (vec!["flights", "f.xyz"], "'f.xyz' does not say which format to write")]
     {
-        let said = place.quiver(&[&["export"], args.as_slice()].concat());
-        assert_eq!(said.status, 2, "{}", said.err);
-        assert!(said.err.contains(words) && said.err.contains("hint: "), "{}", said.err);
+        let output = place.quiver(&[&["export"], args.as_slice()].concat());
+        assert_eq!(output.status, 2, "{}", output.err);
+        assert!(output.err.contains(words) && output.err.contains("hint: "), "{}", output.err);
     }
 }
 
@@ -85,9 +85,9 @@ fn a_file_that_is_missing_or_no_parquet_is_refused() {
     let place = Place::new();
     place.write("t.parquet", "this is text");
     for file in ["t.parquet", "missing.csv"] {
-        let said = place.quiver(&["import", file]);
-        assert_eq!(said.status, 1, "{}", said.out);
-        assert!(said.err.starts_with("error: ") && said.err.contains(file), "{}", said.err);
+        let output = place.quiver(&["import", file]);
+        assert_eq!(output.status, 1, "{}", output.out);
+        assert!(output.err.starts_with("error: ") && output.err.contains(file), "{}", output.err);
     }
 }
 

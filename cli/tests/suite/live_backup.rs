@@ -93,8 +93,8 @@ fn query(place: &Place, store: &str, sql: &str) -> String {
 /// Restores and checks a backup. Returns how many of the numbers from 0 its two tables have, which must be the same for both.
 fn numbers_in(place: &Place, backup: &str, store: &str) -> u64 {
     place.run(&["restore", "--from", backup, "--store", store]).ok();
-    let said = place.run(&["check", "--store", store]).ok();
-    assert!(said.contains("no problems"), "{said}");
+    let output = place.run(&["check", "--store", store]).ok();
+    assert!(output.contains("no problems"), "{output}");
     let sql = "select count(*), count(distinct n), coalesce(max(n), -1) + 1 from";
     let [a, b] = ["a", "b"].map(|table| query(place, store, &format!("{sql} {table}")));
     assert_eq!(a.lines().nth(1), b.lines().nth(1), "half of a transaction");
@@ -129,10 +129,10 @@ fn a_store_under_constant_writes_is_backed_up_and_the_next_backup_is_incremental
         shell.keys = Some(keys);
         ((first, rows), second, last)
     });
-    let (said, rows) = (first.0.ok(), first.1);
-    assert!(said.starts_with("version ") && said.contains("4 files linked (") && said.contains(" files copied ("), "{said}");
-    let said = second.ok();
-    assert!(said.contains("4 files there already (") && !said.contains("linked"), "{said}");
+    let (output, rows) = (first.0.ok(), first.1);
+    assert!(output.starts_with("version ") && output.contains("4 files linked (") && output.contains(" files copied ("), "{output}");
+    let output = second.ok();
+    assert!(output.contains("4 files there already (") && !output.contains("linked"), "{output}");
     let rows_then = numbers_in(&place, "kept/backup", "second");
     assert!(rows < rows_then && rows_then <= last, "{rows}, then {rows_then}, of {last}");
     shell.close();
@@ -145,9 +145,9 @@ fn a_process_without_maintenance_still_makes_requested_backups() {
     let place = with_table();
     let shell = Shell::open(&place, &["--no-maintenance"]);
     assert_eq!(place.quiver(&["-q", "backup", "--copy", "--to", "it's a backup"]).ok(), "");
-    let said = place.quiver(&["backup", "--to", "store/x"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.starts_with("error: ") && said.err.contains("it is inside the store"), "{}", said.err);
+    let output = place.quiver(&["backup", "--to", "store/x"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.starts_with("error: ") && output.err.contains("it is inside the store"), "{}", output.err);
     shell.close();
     place.run(&["restore", "--from", "it's a backup", "--store", "restored"]).ok();
     assert_eq!(query(&place, "restored", "select count(*) as n from t"), "n\n50000\n");
@@ -165,9 +165,9 @@ fn a_process_that_is_killed_while_it_makes_a_backup_is_named_or_the_backup_made_
     fs::remove_file(pipe).unwrap();
     let holder = shell.process.id();
     drop(shell);
-    let said = asker.wait_with_output().unwrap();
-    let (out, err) = (String::from_utf8(said.stdout).unwrap(), String::from_utf8(said.stderr).unwrap());
-    if !said.status.success() {
+    let output = asker.wait_with_output().unwrap();
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    if !output.status.success() {
         assert!(err.contains(&format!("process {holder}")) && err.contains("ended before it had made the backup"), "{err}");
         assert!(err.contains("open it for writing once") && err.contains("hint: then run the backup again"), "{err}");
         place.quiver(&["-c", "select 1"]).ok();
@@ -194,8 +194,8 @@ fn a_process_that_is_closed_leaves_the_backup_to_the_waiting_client() {
     fs::rename(pipe, &released).unwrap();
     read_all(&released);
     shell.close();
-    let said = asker.wait_with_output().unwrap();
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let output = asker.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     place.run(&["restore", "--from", "backup", "--store", "restored"]).ok();
     assert_eq!(query(&place, "restored", "select count(*) as n from t"), "n\n50001\n");
 }
@@ -212,15 +212,15 @@ fn ctrl_c_withdraws_the_request_and_a_killed_asker_leaves_no_trace() {
     signal(&killed, libc::SIGKILL);
     killed.wait_with_output().unwrap();
     signal(&asker, libc::SIGINT);
-    let said = asker.wait_with_output().unwrap();
-    assert_eq!((said.status.code(), String::from_utf8_lossy(&said.stderr).trim()), (Some(130), "error: cancelled"));
+    let output = asker.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).trim()), (Some(130), "error: cancelled"));
     wait_until("the requests are gone", || !place.path("store/requests").exists());
     // The shell goes on, and so does the thread that is blocked on the pipe.
     shell.run("select count(*) as n from t;");
     assert_eq!((shell.next(), shell.next()), ("n".to_string(), "50000".to_string()));
     read_all(&pipe);
-    let said = place.quiver(&["backup", "--to", "third"]).ok();
-    assert!(said.contains("4 files linked"), "{said}");
+    let output = place.quiver(&["backup", "--to", "third"]).ok();
+    assert!(output.contains("4 files linked"), "{output}");
     assert!(!place.path("another").exists(), "a request is done only while somebody waits");
     shell.close();
 }

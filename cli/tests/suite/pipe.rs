@@ -7,8 +7,8 @@ use crate::quiver::{Place, command, run};
 
 #[test]
 fn the_last_statement_of_a_pipe_needs_no_semicolon() {
-    let said = run(&["--format", "csv"], "select 1 as a;\nselect 2 as b").ok();
-    assert_eq!(said, "a\n1\nb\n2\n");
+    let output = run(&["--format", "csv"], "select 1 as a;\nselect 2 as b").ok();
+    assert_eq!(output, "a\n1\nb\n2\n");
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn comments_and_blank_lines_alone_are_no_error() {
 
 #[test]
 fn quotes_may_hold_semicolons_and_backslash_lines() {
-    let said = run(&["--format", "csv"], "select 'a;b' as x;\nselect '\n\\q\n' as y;").ok();
-    assert_eq!(said, "x\na;b\ny\n\"\n\\q\n\"\n");
+    let output = run(&["--format", "csv"], "select 'a;b' as x;\nselect '\n\\q\n' as y;").ok();
+    assert_eq!(output, "x\na;b\ny\n\"\n\\q\n\"\n");
 }
 
 #[test]
 fn meta_commands_work_in_a_pipe() {
-    let said = run(&[], "\\format csv\n\\echo before\nselect 1 as a;\n\\q\nselect 2 as b;\n").ok();
-    assert_eq!(said, "before\na\n1\n");
+    let output = run(&[], "\\format csv\n\\echo before\nselect 1 as a;\n\\q\nselect 2 as b;\n").ok();
+    assert_eq!(output, "before\na\n1\n");
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn a_program_may_keep_it_running_and_read_a_time_after_each_statement() {
 
 #[test]
 fn the_footer_tells_rows_time_and_bytes_where_it_is_asked_for() {
-    let said = run(&["--footer", "--format", "csv", "-c", "select 1 as a"], "").ok();
-    let footer = said.lines().last().expect("a footer");
+    let output = run(&["--footer", "--format", "csv", "-c", "select 1 as a"], "").ok();
+    let footer = output.lines().last().expect("a footer");
     assert!(footer.starts_with("(1 row, 0.") && footer.contains(" s) "), "{footer}");
     assert!(footer.contains("touched"), "{footer}");
 }

@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-pub struct Said {
+pub struct Output {
     pub out: String,
     pub err: String,
     pub status: i32,
 }
 
-impl Said {
+impl Output {
     /// Panics with the output if the process failed.
     pub fn ok(self) -> String {
         assert_eq!(self.status, 0, "stdout: {}\nstderr: {}", self.out, self.err);
@@ -44,14 +44,14 @@ impl Place {
     }
 
     /// `quiver --store <this one> args…`
-    pub fn quiver(&self, args: &[&str]) -> Said {
+    pub fn quiver(&self, args: &[&str]) -> Output {
         let store = self.store();
         let mut all = vec!["--store", &store];
         all.extend(args);
         run_in(self.directory.path(), &all, "")
     }
 
-    pub fn run(&self, args: &[&str]) -> Said {
+    pub fn run(&self, args: &[&str]) -> Output {
         run_in(self.directory.path(), args, "")
     }
 }
@@ -62,11 +62,11 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-pub fn run(args: &[&str], input: &str) -> Said {
+pub fn run(args: &[&str], input: &str) -> Output {
     run_in(Path::new("."), args, input)
 }
 
-fn run_in(directory: &Path, args: &[&str], input: &str) -> Said {
+fn run_in(directory: &Path, args: &[&str], input: &str) -> Output {
     let mut child = command(args)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -79,7 +79,7 @@ fn run_in(directory: &Path, args: &[&str], input: &str) -> Said {
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("the binary ends");
-    Said {
+    Output {
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
         status: output.status.code().unwrap_or(-1),

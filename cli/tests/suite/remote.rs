@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::quiver::{Place, Said, run};
+use crate::quiver::{Output, Place, run};
 use crate::served::Served;
 use crate::terminal::Terminal;
 
@@ -81,7 +81,7 @@ const WRONG: &[&str] = &[
     "select n from numbers group by k",
 ];
 
-fn both(args: &[&str]) -> (Said, Said) {
+fn both(args: &[&str]) -> (Output, Output) {
     let (place, served) = (Place::new(), Served::new());
     // Background work of the store would happen sooner in one of them.
     let local = [&["--no-maintenance"], args].concat();
@@ -179,8 +179,8 @@ fn a_file_of_the_client_takes_the_result() {
         let format = name.split_once('.').expect("a suffix").1;
         let table = format!("create external table t stored as {format} location '{file}' options ('format.has_header' 'true')");
         let table = if format == "csv" { table } else { table.split(" options").next().expect("a part").to_string() };
-        let said = run(&["--format", "csv", "-c", &table, "-c", "select count(*), sum(a), max(b) from t"], "");
-        assert_eq!(said.ok().lines().nth(1), Some("30000,450015000,row 9999"), "{name}");
+        let output = run(&["--format", "csv", "-c", &table, "-c", "select count(*), sum(a), max(b) from t"], "");
+        assert_eq!(output.ok().lines().nth(1), Some("30000,450015000,row 9999"), "{name}");
     }
     let file = served.place.path("query.json").display().to_string();
     served.quiver(&["export", "--query", "select a from t where a = 7", &file]).ok();
@@ -197,7 +197,7 @@ fn files_of_the_client_are_imported_as_they_are_here() {
     for args in arguments {
         let (local, remote) = (place.quiver(args), served.quiver(args));
         assert_eq!((local.status, remote.status), (0, 0), "{}{}", local.err, remote.err);
-        let counted = |said: &Said| said.out.split(',').next().map(str::to_string);
+        let counted = |output: &Output| output.out.split(',').next().map(str::to_string);
         assert_eq!(counted(&remote), counted(&local));
     }
     for sql in ["describe towns", "select * from towns order by zip", "describe other", "select * from other order by zip"] {
@@ -214,26 +214,26 @@ fn an_import_that_breaks_off_leaves_nothing_on_the_server() {
     let (place, served) = (Place::new(), Served::new());
     let rows: String = (0..50_000).map(|n| format!("{n},row {n}\n")).collect();
     let file = place.write("bad.csv", &format!("n,s\n{rows}\"not a number\",x,y\n"));
-    let said = served.quiver(&["import", "--table", "t", &file]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.contains("bad.csv"), "{}", said.err);
+    let output = served.quiver(&["import", "--table", "t", &file]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.contains("bad.csv"), "{}", output.err);
     assert!(served.quiver(&["-c", "\\dt"]).ok().contains("there are no tables"));
 }
 
 #[test]
 fn a_script_is_read_from_a_pipe_and_stops_at_its_first_error() {
     let served = Served::new();
-    let said = served.quiver_with(&["--format", "csv"], "select 1 as a;\nselect * from nowhere;\nselect 2 as b;\n");
-    assert_eq!((said.out.as_str(), said.status), ("a\n1\n", 1));
+    let output = served.quiver_with(&["--format", "csv"], "select 1 as a;\nselect * from nowhere;\nselect 2 as b;\n");
+    assert_eq!((output.out.as_str(), output.status), ("a\n1\n", 1));
 }
 
 #[test]
 fn a_large_result_arrives_whole() {
     let served = Served::new();
     let sql = "select value as n, repeat('long ', 40) || value as s from generate_series(1, 100000) as g (value) order by n";
-    let said = served.quiver(&["--format", "csv", "-c", sql]).ok();
-    assert_eq!(said.lines().count(), 100_001);
-    assert!(said.ends_with("100000\n"), "{:?}", &said[said.len() - 40..]);
+    let output = served.quiver(&["--format", "csv", "-c", sql]).ok();
+    assert_eq!(output.lines().count(), 100_001);
+    assert!(output.ends_with("100000\n"), "{:?}", &output[output.len() - 40..]);
 }
 
 #[test]
@@ -249,20 +249,20 @@ fn an_unreachable_server_is_one_clear_line() {
         (tls.as_str(), "error: cannot connect to grpc+tls://127.0.0.1:"),
     ];
     for (uri, start) in cases {
-        let said = run(&["--connect", uri, "-c", "select 1"], "");
-        assert_eq!((said.out.as_str(), said.status), ("", 1), "{uri}: {}", said.err);
-        assert!(said.err.starts_with(start), "{uri}: {}", said.err);
-        assert!(said.err.lines().filter(|line| !line.starts_with("hint: ")).count() == 1, "{uri}: {}", said.err);
+        let output = run(&["--connect", uri, "-c", "select 1"], "");
+        assert_eq!((output.out.as_str(), output.status), ("", 1), "{uri}: {}", output.err);
+        assert!(output.err.starts_with(start), "{uri}: {}", output.err);
+        assert!(output.err.lines().filter(|line| !line.starts_with("hint: ")).count() == 1, "{uri}: {}", output.err);
     }
-    let said = run(&["--connect", &tls, "-c", "select 1"], "");
-    assert!(said.err.contains("hint: a server without TLS is reached by grpc://"), "{}", said.err);
+    let output = run(&["--connect", &tls, "-c", "select 1"], "");
+    assert!(output.err.contains("hint: a server without TLS is reached by grpc://"), "{}", output.err);
 }
 
 #[test]
 fn a_password_in_the_uri_is_refused_and_not_repeated() {
-    let said = run(&["--connect", "grpc://ann:very-secret@localhost", "-c", "select 1"], "");
-    assert_eq!(said.status, 1);
-    assert!(said.err.contains("QUIVER_PASSWORD") && !said.err.contains("very-secret"), "{}", said.err);
+    let output = run(&["--connect", "grpc://ann:very-secret@localhost", "-c", "select 1"], "");
+    assert_eq!(output.status, 1);
+    assert!(output.err.contains("QUIVER_PASSWORD") && !output.err.contains("very-secret"), "{}", output.err);
 }
 
 #[test]
@@ -270,14 +270,14 @@ fn options_of_a_store_have_no_place_beside_a_server() {
     for options in [["--store", "x"], ["--memory-limit", "1G"], ["--threads", "2"]] {
         let mut args = vec!["--connect", "grpc://localhost"];
         args.extend(options);
-        let said = run(&args, "select 1");
-        assert_eq!(said.status, 2, "{}", said.err);
-        assert!(said.err.contains(options[0]), "{}", said.err);
+        let output = run(&args, "select 1");
+        assert_eq!(output.status, 2, "{}", output.err);
+        assert!(output.err.contains(options[0]), "{}", output.err);
     }
-    let said = run(&["--store", "x", "--user", "ann"], "select 1");
-    assert!(said.status == 2 && said.err.contains("--connect"), "{}", said.err);
-    let said = run(&["--connect", "grpc://localhost", "export", "--store", "x", "t", "f.csv"], "");
-    assert_eq!(said.status, 2, "{}", said.err);
+    let output = run(&["--store", "x", "--user", "ann"], "select 1");
+    assert!(output.status == 2 && output.err.contains("--connect"), "{}", output.err);
+    let output = run(&["--connect", "grpc://localhost", "export", "--store", "x", "t", "f.csv"], "");
+    assert_eq!(output.status, 2, "{}", output.err);
 }
 
 #[test]
@@ -287,9 +287,9 @@ fn commands_on_files_of_a_store_name_an_alternative_for_servers() {
     {
         let mut all = vec!["--connect", "grpc://127.0.0.1:1"];
         all.extend(&args);
-        let said = run(&all, "");
-        assert_eq!(said.status, 2, "{}", said.err);
-        assert!(said.err.contains(args[0]) && said.err.contains("hint: "), "{}", said.err);
+        let output = run(&all, "");
+        assert_eq!(output.status, 2, "{}", output.err);
+        assert!(output.err.contains(args[0]) && output.err.contains("hint: "), "{}", output.err);
     }
 }
 
@@ -300,20 +300,20 @@ fn a_secret_is_read_only_from_a_file_of_its_owner() {
     let path = place.path("secret");
     let args = ["--connect", "grpc://127.0.0.1:1", "--user", "ann", "--password-file", &file, "-c", "select 1"];
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
-    let said = run(&args, "");
-    assert!(said.err.contains("others may read it") && said.err.contains("chmod 600"), "{}", said.err);
+    let output = run(&args, "");
+    assert!(output.err.contains("others may read it") && output.err.contains("chmod 600"), "{}", output.err);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
-    let said = run(&args, "");
-    assert!(said.err.starts_with("error: cannot connect"), "{}", said.err);
+    let output = run(&args, "");
+    assert!(output.err.starts_with("error: cannot connect"), "{}", output.err);
 }
 
 #[test]
 fn a_file_that_a_statement_names_is_the_servers() {
     let served = Served::new();
-    let said = served.quiver(&["-c", "copy t from 'nowhere.csv'"]);
-    assert!(said.status == 1 && said.err.contains("hint: "), "{}", said.err);
-    let said = served.quiver(&["-c", "create external table e stored as csv location 'nowhere.csv'"]);
-    assert!(said.status == 1 && said.err.contains("the server's"), "{}", said.err);
+    let output = served.quiver(&["-c", "copy t from 'nowhere.csv'"]);
+    assert!(output.status == 1 && output.err.contains("hint: "), "{}", output.err);
+    let output = served.quiver(&["-c", "create external table e stored as csv location 'nowhere.csv'"]);
+    assert!(output.status == 1 && output.err.contains("the server's"), "{}", output.err);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::quiver::{Place, Said, command, run};
+use crate::quiver::{Output, Place, command, run};
 
 pub struct Served {
     pub uri: String,
@@ -30,11 +30,11 @@ impl Served {
     }
 
     /// `quiver --connect <this one> args…`
-    pub fn quiver(&self, args: &[&str]) -> Said {
+    pub fn quiver(&self, args: &[&str]) -> Output {
         self.quiver_with(args, "")
     }
 
-    pub fn quiver_with(&self, args: &[&str], input: &str) -> Said {
+    pub fn quiver_with(&self, args: &[&str], input: &str) -> Output {
         let mut all = vec!["--connect", &self.uri];
         all.extend(args);
         run(&all, input)

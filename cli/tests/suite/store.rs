@@ -14,20 +14,20 @@ fn with_table_of(rows: usize) -> Place {
 #[test]
 fn info_shows_mode_size_and_tables() {
     let place = with_table_of(10_000);
-    let said = place.quiver(&["info"]).ok();
-    let mode = said.lines().find(|line| line.starts_with("mode")).expect("a mode");
-    let known = ["dax", "msync", "volatile"];
-    assert!(known.iter().any(|known| mode.ends_with(known)), "{mode}");
-    assert!(said.contains("t ") && said.contains(" 10000 "), "{said}");
+    let output = place.quiver(&["info"]).ok();
+    let mode = output.lines().find(|line| line.starts_with("mode")).expect("a mode");
+    let modes = ["dax", "msync", "volatile"];
+    assert!(modes.iter().any(|name| mode.ends_with(name)), "{mode}");
+    assert!(output.contains("t ") && output.contains(" 10000 "), "{output}");
 }
 
 #[test]
 fn looking_at_a_store_does_not_make_one() {
     let place = Place::new();
     for command in ["info", "check"] {
-        let said = place.quiver(&[command]);
-        assert_eq!(said.status, 1, "{}", said.out);
-        assert!(said.err.starts_with("error: "), "{}", said.err);
+        let output = place.quiver(&[command]);
+        assert_eq!(output.status, 1, "{}", output.out);
+        assert!(output.err.starts_with("error: "), "{}", output.err);
     }
     assert!(!place.path("store").exists());
 }
@@ -35,8 +35,8 @@ fn looking_at_a_store_does_not_make_one() {
 #[test]
 fn a_sound_store_passes_the_check() {
     let place = with_table_of(10_000);
-    let said = place.quiver(&["check"]).ok();
-    assert!(said.contains("no problems"), "{said}");
+    let output = place.quiver(&["check"]).ok();
+    assert!(output.contains("no problems"), "{output}");
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn a_flipped_byte_is_found_by_the_check() {
     permissions.set_readonly(false);
     fs::set_permissions(path, permissions).expect("chmod");
     fs::write(path, bytes).expect("the segment can be damaged");
-    let said = place.quiver(&["check"]);
-    assert_eq!(said.status, 1, "{}", said.out);
-    assert!(said.err.starts_with("error: 1 problem found"), "{}\n{}", said.out, said.err);
+    let output = place.quiver(&["check"]);
+    assert_eq!(output.status, 1, "{}", output.out);
+    assert!(output.err.starts_with("error: 1 problem found"), "{}\n{}", output.out, output.err);
 }
 
 #[test]
@@ -73,16 +73,16 @@ fn a_damaged_log_is_an_error_until_its_loss_is_accepted() {
     bytes[end - 64] ^= 1;
     fs::write(&logs[0], bytes).expect("the log can be damaged");
     for args in [["-c", "SELECT count(*) FROM t"], ["-c", "OPTIMIZE TABLE t"]] {
-        let said = place.quiver(&args);
-        assert!(said.status == 1 && said.err.contains("1 of its rows") && said.err.contains("--accept-loss"), "{}", said.err);
+        let output = place.quiver(&args);
+        assert!(output.status == 1 && output.err.contains("1 of its rows") && output.err.contains("--accept-loss"), "{}", output.err);
     }
-    let said = place.quiver(&["check"]);
-    assert!(said.status == 1 && said.out.starts_with("table main.t: log "), "{}", said.out);
+    let output = place.quiver(&["check"]);
+    assert!(output.status == 1 && output.out.starts_with("table main.t: log "), "{}", output.out);
     for listing in ["SELECT table_name FROM system.tables", "\\dt"] {
         assert!(place.quiver(&["-c", listing]).ok().contains(" t "), "{listing}");
     }
-    let said = place.quiver(&["check", "--accept-loss", "--validate"]).ok();
-    assert!(said.starts_with("accepted: log ") && said.contains("1 rows") && said.contains("no problems"), "{said}");
+    let output = place.quiver(&["check", "--accept-loss", "--validate"]).ok();
+    assert!(output.starts_with("accepted: log ") && output.contains("1 rows") && output.contains("no problems"), "{output}");
     assert!(place.quiver(&["-c", "SELECT count(*) FROM t"]).ok().contains(" 4 "));
     assert!(place.quiver(&["check", "--accept-loss"]).ok().contains("no problems"));
 }
@@ -99,12 +99,12 @@ fn a_missing_log_is_the_loss_of_its_table_alone() {
     fs::remove_file(&logs[0]).expect("the log of t");
     place.quiver(&["-c", "INSERT INTO u VALUES (3)"]).ok();
     assert!(place.quiver(&["-c", "SELECT count(*) FROM u"]).ok().contains(" 3 "));
-    let said = place.quiver(&["-c", "SELECT count(*) FROM t"]);
-    assert!(said.status == 1 && said.err.contains("the file is missing; 2 of its rows"), "{}", said.err);
-    let said = place.quiver(&["check"]);
-    assert!(said.status == 1 && said.out.starts_with("table main.t: log "), "{}", said.out);
-    let said = place.quiver(&["check", "--accept-loss"]).ok();
-    assert!(said.starts_with("accepted: log ") && said.contains("2 rows") && said.contains("no problems"), "{said}");
+    let output = place.quiver(&["-c", "SELECT count(*) FROM t"]);
+    assert!(output.status == 1 && output.err.contains("the file is missing; 2 of its rows"), "{}", output.err);
+    let output = place.quiver(&["check"]);
+    assert!(output.status == 1 && output.out.starts_with("table main.t: log "), "{}", output.out);
+    let output = place.quiver(&["check", "--accept-loss"]).ok();
+    assert!(output.starts_with("accepted: log ") && output.contains("2 rows") && output.contains("no problems"), "{output}");
     assert!(place.quiver(&["-c", "SELECT count(*) FROM t"]).ok().contains(" 0 "));
 }
 
@@ -120,10 +120,10 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
     let place = with_table_of(10);
     // Blocks are of 512 or 1024 bytes.
     let script = "ulimit -f 20000; exec \"$0\" --store \"$1\" -c 'CREATE TABLE u AS SELECT value, repeat(value::VARCHAR, 100) AS s FROM generate_series(1, 100000) AS g(value)'";
-    let said =
+    let output =
         std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
-    let text = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.code() == Some(1) && text.contains("does not allow files of that size"), "{:?}: {text}", said.status);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && text.contains("does not allow files of that size"), "{:?}: {text}", output.status);
     assert!(place.quiver(&["check"]).ok().contains("no problems"));
 }
 
@@ -131,25 +131,27 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
 fn too_little_address_space_is_an_error_before_threads_start() {
     let place = Place::new();
     let script = "ulimit -v 2000000; exec \"$0\" --store \"$1\" -c 'SELECT 1'";
-    let said =
+    let output =
         std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
-    let text = String::from_utf8_lossy(&said.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.status.code() == Some(1) && text.contains("of address space, and needs") && text.contains("hint: raise the limit (ulimit -v)"),
+        output.status.code() == Some(1)
+            && text.contains("of address space, and needs")
+            && text.contains("hint: raise the limit (ulimit -v)"),
         "{text}"
     );
 }
 
-fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-    find_files(directory, "arrow", found);
+fn find_segments(directory: &std::path::Path, files: &mut Vec<std::path::PathBuf>) {
+    find_files(directory, "arrow", files);
 }
 
-fn find_files(directory: &std::path::Path, suffix: &str, found: &mut Vec<std::path::PathBuf>) {
+fn find_files(directory: &std::path::Path, suffix: &str, files: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         match path.is_dir() {
-            true => find_files(&path, suffix, found),
-            false if path.extension().is_some_and(|found| found == suffix) => found.push(path),
+            true => find_files(&path, suffix, files),
+            false if path.extension().is_some_and(|extension| extension == suffix) => files.push(path),
             false => {}
         }
     }
@@ -166,9 +168,9 @@ fn written_rows_exist_in_the_next_process() {
 fn a_store_opened_to_read_refuses_to_change() {
     let place = Place::new();
     place.quiver(&["-c", "create table t (a int)"]).ok();
-    let said = place.quiver(&["--read-only", "-c", "insert into t values (1)"]);
-    assert_eq!(said.status, 1);
-    assert!(said.err.starts_with("error: "), "{}", said.err);
+    let output = place.quiver(&["--read-only", "-c", "insert into t values (1)"]);
+    assert_eq!(output.status, 1);
+    assert!(output.err.starts_with("error: "), "{}", output.err);
 }
 
 #[test]
@@ -176,13 +178,13 @@ fn a_table_without_a_schema_is_described_as_sql_means_it() {
     let place = Place::new();
     place.quiver(&["-c", "create table t (stored int)"]).ok();
     let described = ["\\d t", "\\d main.t", "\\d temp.t"].map(|command| {
-        let said = place.quiver(&["-c", "create temp table t as select 7 as mine", "-c", command]).ok();
-        (said.contains("| mine "), said.contains("volatile temp.t, 1 row"), said.contains("table main.t, 0 rows"))
+        let output = place.quiver(&["-c", "create temp table t as select 7 as mine", "-c", command]).ok();
+        (output.contains("| mine "), output.contains("volatile temp.t, 1 row"), output.contains("table main.t, 0 rows"))
     });
     assert_eq!(described, [(true, true, false), (false, false, true), (true, true, false)]);
     place.quiver(&["-c", "create schema s; create table s.t (other int)"]).ok();
-    let said = place.quiver(&["-c", "\\d t"]).ok();
-    assert!(said.contains("| stored ") && said.contains("table main.t, 0 rows"), "{said}");
+    let output = place.quiver(&["-c", "\\d t"]).ok();
+    assert!(output.contains("| stored ") && output.contains("table main.t, 0 rows"), "{output}");
 }
 
 #[test]
@@ -214,6 +216,6 @@ fn lists_show_tables_views_schemas_and_columns() {
 
 #[test]
 fn without_a_store_the_tables_are_gone_afterwards() {
-    let said = run(&["--format", "csv", "-c", "create table t as select 1 as a; select * from t"], "");
-    assert_eq!(said.ok(), "a\n1\n");
+    let output = run(&["--format", "csv", "-c", "create table t as select 1 as a; select * from t"], "");
+    assert_eq!(output.ok(), "a\n1\n");
 }

@@ -1,6 +1,6 @@
 //! `quiver plan` and `quiver run-plan`, here and on a server.
 
-use crate::quiver::{Place, Said, run};
+use crate::quiver::{Output, Place, run};
 use crate::served::Served;
 use crate::terminal::Terminal;
 
@@ -18,7 +18,7 @@ fn stores() -> (Place, Served) {
 fn a_written_plan_gives_the_same_result_as_its_query() {
     let (place, served) = stores();
     let expected = place.quiver(&["--format", "csv", "-c", QUERY]).ok();
-    let ways: [&dyn Fn(&[&str]) -> Said; 2] = [&|args| place.quiver(args), &|args| served.quiver(args)];
+    let ways: [&dyn Fn(&[&str]) -> Output; 2] = [&|args| place.quiver(args), &|args| served.quiver(args)];
     for (number, way) in ways.into_iter().enumerate() {
         for name in ["plan.bin", "plan.json"] {
             let file = place.path(&format!("{number}-{name}")).display().to_string();
@@ -61,8 +61,8 @@ fn a_binary_plan_is_not_written_to_a_terminal() {
 fn a_file_of_a_plan_whose_name_says_no_format_is_not_written() {
     let (place, _) = stores();
     let file = place.path("plan.xyz").display().to_string();
-    let said = place.quiver(&["plan", "-c", QUERY, "-o", &file]);
-    assert!(said.status == 2 && said.err.contains("does not say which format") && said.err.contains("--format"), "{}", said.err);
+    let output = place.quiver(&["plan", "-c", QUERY, "-o", &file]);
+    assert!(output.status == 2 && output.err.contains("does not say which format") && output.err.contains("--format"), "{}", output.err);
     assert!(!place.path("plan.xyz").exists());
     place.quiver(&["plan", "-c", QUERY, "-o", &file, "--format", "text"]).ok();
     assert!(place.path("plan.xyz").exists());

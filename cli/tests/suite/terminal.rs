@@ -18,7 +18,7 @@ pub struct Terminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<String>>,
-    seen: usize,
+    position: usize,
     /// The directory of the history.
     _state: TempDir,
 }
@@ -54,7 +54,7 @@ impl Terminal {
         let keyboard = File::from(master);
         let screen = Arc::new(Mutex::new(String::new()));
         watch(keyboard.try_clone().expect("a second handle"), Arc::clone(&screen));
-        Terminal { child, keyboard, screen, seen: 0, _state: state }
+        Terminal { child, keyboard, screen, position: 0, _state: state }
     }
 
     pub fn state_directory(&self) -> &std::path::Path {
@@ -72,14 +72,14 @@ impl Terminal {
         loop {
             {
                 let screen = self.screen.lock().expect("the screen");
-                if let Some(at) = screen[self.seen..].find(text) {
-                    let end = self.seen + at + text.len();
-                    let shown = screen[self.seen..end].to_string();
+                if let Some(at) = screen[self.position..].find(text) {
+                    let end = self.position + at + text.len();
+                    let shown = screen[self.position..end].to_string();
                     drop(screen);
-                    self.seen = end;
+                    self.position = end;
                     return shown;
                 }
-                assert!(start.elapsed() < PATIENCE, "waited for {text:?}, saw {:?}", &screen[self.seen..]);
+                assert!(start.elapsed() < PATIENCE, "waited for {text:?}, saw {:?}", &screen[self.position..]);
             }
             thread::sleep(Duration::from_millis(10));
         }

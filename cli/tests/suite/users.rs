@@ -2,7 +2,7 @@
 
 use crate::quiver::{Place, command, run};
 
-fn add(place: &Place, name: &str, more: &[&str]) -> crate::quiver::Said {
+fn add(place: &Place, name: &str, more: &[&str]) -> crate::quiver::Output {
     let store = place.store();
     let mut args = vec!["--store", &store, "user", "add", name, "--password-stdin"];
     args.extend(more);
@@ -142,11 +142,11 @@ fn a_client_certificate_is_made_as_the_page_says() {
             "",
         )
     };
-    let said = ask("ada.crt");
+    let output = ask("ada.crt");
     let old = ask("old.crt");
     let _ = server.kill();
     let _ = server.wait();
-    assert_eq!(said.ok(), "who\nada\n");
+    assert_eq!(output.ok(), "who\nada\n");
     assert_eq!(old.status, 1);
     assert!(old.err.contains("old.crt cannot be used: it is of version 1 of X.509") && old.err.contains("docs/security.md"), "{}", old.err);
 }

@@ -130,9 +130,9 @@ impl FromStr for Pushdown {
     type Err = EngineError;
 
     fn from_str(value: &str) -> Result<Pushdown, EngineError> {
-        let known = [Pushdown::Off, Pushdown::Filter, Pushdown::Full];
-        let found = known.into_iter().find(|level| value.eq_ignore_ascii_case(&level.to_string()));
-        found.ok_or_else(|| {
+        let levels = [Pushdown::Off, Pushdown::Filter, Pushdown::Full];
+        let level = levels.into_iter().find(|level| value.eq_ignore_ascii_case(&level.to_string()));
+        level.ok_or_else(|| {
             let message = format!("there is no pushdown \"{value}\"");
             let hint = Some("set it to 'off', to 'filter', or to 'full' for everything that can run where the table lies".to_string());
             EngineError::Sql { message, position: None, hint }
@@ -167,9 +167,9 @@ impl FromStr for Precopy {
     type Err = EngineError;
 
     fn from_str(value: &str) -> Result<Precopy, EngineError> {
-        let known = [Precopy::Off, Precopy::On, Precopy::Auto];
-        let found = known.into_iter().find(|choice| value.eq_ignore_ascii_case(&choice.to_string()));
-        found.ok_or_else(|| {
+        let choices = [Precopy::Off, Precopy::On, Precopy::Auto];
+        let choice = choices.into_iter().find(|choice| value.eq_ignore_ascii_case(&choice.to_string()));
+        choice.ok_or_else(|| {
             let message = format!("there is no precopy \"{value}\"");
             let hint = Some("set it to 'on', to 'off', or to 'auto' for where a copy pays".to_string());
             EngineError::Sql { message, position: None, hint }

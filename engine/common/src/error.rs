@@ -13,7 +13,7 @@ pub mod text;
 
 use std::path::PathBuf;
 
-use datafusion::common::DataFusionError;
+use datafusion::common::{DataFusionError, ResolvedTableReference};
 use pmem_store::StoreError;
 
 use crate::error::export::ExportError;
@@ -27,6 +27,13 @@ pub enum EngineError {
     /// The statement is not SQL, or it names something that does not exist.
     #[error("{}", bounded(message))]
     Sql { message: String, position: Option<usize>, hint: Option<String> },
+    /// A table that does not exist, or that the user may not know of. `explain_error` makes the message for users.
+    #[error("table '{}' not found", bounded(&.0.to_string()))]
+    NoTable(ResolvedTableReference),
+    #[error("table function '{}' not found", bounded(.0))]
+    NoTableFunction(String),
+    #[error("view \"{}\" refers to itself", bounded(.0))]
+    ViewCycle(String),
     #[error("{}", bounded(message))]
     Execution { message: String, hint: Option<String> },
     /// The statement cannot be run with this value.

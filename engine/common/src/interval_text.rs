@@ -209,9 +209,9 @@ fn number(digits: &str) -> Option<Number> {
     if whole.is_empty() && fraction.is_empty() || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    let kept = &fraction[..fraction.len().min(FRACTION_DIGITS)];
+    let leading_digits = &fraction[..fraction.len().min(FRACTION_DIGITS)];
     let whole = if whole.is_empty() { 0 } else { small_factor(whole)? };
-    Some(Number { whole, fraction: format!("{kept:0<FRACTION_DIGITS$}").parse().ok()? })
+    Some(Number { whole, fraction: format!("{leading_digits:0<FRACTION_DIGITS$}").parse().ok()? })
 }
 
 /// `hours:minutes` or `hours:minutes:seconds`.

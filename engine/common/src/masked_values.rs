@@ -44,9 +44,9 @@ pub fn without_null_lists<O: OffsetSizeTrait>(
     offsets: &OffsetBuffer<O>,
     lists: &NullBuffer,
 ) -> Result<(OffsetBuffer<O>, ArrayRef), ArrowError> {
-    let mut kept = BooleanBufferBuilder::new(elements.len());
-    offsets.lengths().zip(lists.iter()).for_each(|(length, is_valid)| kept.append_n(length, is_valid));
-    let elements = filter(elements, &BooleanArray::new(kept.finish(), None))?;
+    let mut mask = BooleanBufferBuilder::new(elements.len());
+    offsets.lengths().zip(lists.iter()).for_each(|(length, is_valid)| mask.append_n(length, is_valid));
+    let elements = filter(elements, &BooleanArray::new(mask.finish(), None))?;
     let lengths = offsets.lengths().zip(lists.iter()).map(|(length, is_valid)| if is_valid { length } else { 0 });
     Ok((OffsetBuffer::from_lengths(lengths), elements))
 }

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn arguments_are_said_in_the_words_of_sql() {
         let column = Expr::Column(Column::from_name("x"));
-        for (argument, said) in [
+        for (argument, expected) in [
             (lit("it's"), "the text 'it''s'"),
             (lit(2.5), "2.5"),
             (lit(ScalarValue::Decimal128(Some(25), 2, 1)), "2.5"),
@@ -84,7 +84,7 @@ mod tests {
             (column.clone() + lit(1), "an expression"),
             (Expr::Not(Box::new(column)), "an expression"),
         ] {
-            assert_eq!(described(&argument), said);
+            assert_eq!(described(&argument), expected);
         }
         let list = ScalarValue::List(ScalarValue::new_list_nullable(&[1.0.into()], &arrow::datatypes::DataType::Float64));
         assert_eq!(described_value(&list), "a list, DOUBLE[]");

@@ -43,7 +43,7 @@ impl ReportCollector {
         let (mut counted, mut rows) = (self.counted.lock(), rows.into_iter().peekable());
         // Each partition of a scan reports all of them.
         let is_known =
-            rows.peek().is_some_and(|first| counted.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(first))));
+            rows.peek().is_some_and(|first| counted.iter().any(|other| std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(first))));
         if !is_known {
             counted.extend(rows);
         }
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn what_was_made_in_a_table_is_told_with_its_size() {
-        let made = QueryReport { placed_bytes: 32_000_000, ..QueryReport::default() };
-        assert_eq!(made.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, made 32.0 MB in place");
+        let report = QueryReport { placed_bytes: 32_000_000, ..QueryReport::default() };
+        assert_eq!(report.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, made 32.0 MB in place");
     }
 
     #[test]

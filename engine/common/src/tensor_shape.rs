@@ -13,14 +13,14 @@ pub fn shape_of(field: &Field) -> Option<Vec<usize>> {
     if metadata.get(EXTENSION_NAME).map(String::as_str) != Some(TENSOR) {
         return None;
     }
-    let said: serde_json::Value = serde_json::from_str(metadata.get(EXTENSION_METADATA)?).ok()?;
-    if let Some(permutation) = said.get("permutation").and_then(|order| order.as_array()) {
+    let parameters: serde_json::Value = serde_json::from_str(metadata.get(EXTENSION_METADATA)?).ok()?;
+    if let Some(permutation) = parameters.get("permutation").and_then(|order| order.as_array()) {
         let is_identity = permutation.iter().enumerate().all(|(at, axis)| axis.as_u64() == Some(at as u64));
         if !is_identity {
             return None;
         }
     }
-    let sizes = said.get("shape")?.as_array()?.iter().map(|size| usize::try_from(size.as_u64()?).ok());
+    let sizes = parameters.get("shape")?.as_array()?.iter().map(|size| usize::try_from(size.as_u64()?).ok());
     let shape = sizes.collect::<Option<Vec<usize>>>()?;
     (elements(&shape)? == usize::try_from(*width).ok()?).then_some(shape)
 }

@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn a_row_that_is_null_or_has_a_null_is_no_slice() {
         let array = fixed();
-        let found = rows(&array);
-        assert_eq!((0..4).map(|row| found.row(row)).collect::<Vec<_>>(), [Some(&[0.0, 1.0][..]), None, None, Some(&[6.0, 7.0][..])]);
-        assert_eq!((0..4).map(|row| found.is_null(row)).collect::<Vec<_>>(), [false, true, false, false]);
-        assert_eq!(found.dense(), None);
+        let vectors = rows(&array);
+        assert_eq!((0..4).map(|row| vectors.row(row)).collect::<Vec<_>>(), [Some(&[0.0, 1.0][..]), None, None, Some(&[6.0, 7.0][..])]);
+        assert_eq!((0..4).map(|row| vectors.is_null(row)).collect::<Vec<_>>(), [false, true, false, false]);
+        assert_eq!(vectors.dense(), None);
     }
 
     #[test]

@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn messages_say_types_as_sql_does() {
-        let said = in_sql_words("Cannot cast string 'Int32' to value of Int32 type, or Decimal128(15, 2), Utf8View");
-        assert_eq!(said, "Cannot cast string 'Int32' to value of INTEGER type, or DECIMAL(15,2), VARCHAR");
+        let message = in_sql_words("Cannot cast string 'Int32' to value of Int32 type, or Decimal128(15, 2), Utf8View");
+        assert_eq!(message, "Cannot cast string 'Int32' to value of INTEGER type, or DECIMAL(15,2), VARCHAR");
         assert_eq!(in_sql_words("Can't cast value 300 to type Int8"), "Can't cast value 300 to type TINYINT");
         assert_eq!(in_sql_words("Timestamp(ns) and Int32s and aInt32"), "TIMESTAMP and Int32s and aInt32");
     }

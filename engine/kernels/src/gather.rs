@@ -22,7 +22,7 @@ pub async fn collect_batches(
 ) -> Result<Vec<Vec<RecordBatch>>> {
     let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
     // All streams share it, because they may yield slices of one allocation.
-    let counted = Arc::new(CountedBytes { held: Mutex::default(), collector, memory: Arc::clone(memory) });
+    let counted = Arc::new(CountedBytes { live_memory: Mutex::default(), collector, memory: Arc::clone(memory) });
     let mut tasks = JoinSet::new();
     for (input, plan) in plans.iter().enumerate() {
         for partition in 0..plan.output_partitioning().partition_count() {
@@ -42,7 +42,7 @@ pub async fn collect_batches(
 }
 
 struct CountedBytes {
-    held: Mutex<LiveMemory>,
+    live_memory: Mutex<LiveMemory>,
     collector: Arc<ReportCollector>,
     memory: Arc<MemoryReservation>,
 }
@@ -52,9 +52,9 @@ impl CountedBytes {
         let mut batches = Vec::new();
         while let Some(batch) = stream.next().await.transpose()? {
             let bytes = {
-                let mut held = self.held.lock();
-                held.look_at_all(&self.collector);
-                held.take(&batch)
+                let mut live_memory = self.live_memory.lock();
+                live_memory.look_at_all(&self.collector);
+                live_memory.take(&batch)
             };
             self.memory.try_grow(bytes)?;
             batches.push(batch);

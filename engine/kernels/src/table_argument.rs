@@ -97,13 +97,13 @@ pub fn unquoted(name: &str) -> String {
 }
 
 fn no_table(state: &SessionState, tables: TablesOf, text: &str, readings: &[TableReference]) -> DataFusionError {
-    // FROM reads the name in the same way: the message has the planner's words, which later become those that people know from FROM.
+    // FROM reads the name in the same way, so the error is the planner's.
     if let [reference, ..] = readings
         && is_plain(text)
     {
         let catalog = &state.config_options().catalog;
         let full = reference.clone().resolve(&catalog.default_catalog, &catalog.default_schema);
-        return DataFusionError::Plan(format!("table '{full}' not found"));
+        return EngineError::NoTable(full).into_datafusion();
     }
     // If FROM could not read the text, the part before the dot is still the schema.
     let with_schema = readings.iter().find(|reading| reading.schema().is_some());

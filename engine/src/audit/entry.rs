@@ -54,7 +54,7 @@ impl StatementRecord for Audited {
             Some(StatementKind::Write) => self.changed,
             _ => None,
         };
-        let statement = query.text.kept();
+        let statement = query.text.stored_text();
         let message = match hides_something(&statement) && self.quotes_statement {
             true => self.message.map(|_| WITHHELD.to_string()),
             false => self.message,

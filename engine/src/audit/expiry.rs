@@ -18,7 +18,7 @@ pub fn expire(store: &Store) -> Result<u64, EngineError> {
     let retention_ms = retention_ms(store)?;
     let (Some(table), Some(before_ms)) = (stored(store)?, now_ms().checked_sub(retention_ms)) else { return Ok(0) };
     let before_nanos = i64::try_from(before_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-    let mut gone: BTreeMap<u64, RoaringBitmap> = BTreeMap::new();
+    let mut deletions: BTreeMap<u64, RoaringBitmap> = BTreeMap::new();
     for (part, _) in all_parts(&table)? {
         let mut old = RoaringBitmap::new();
         read_zones(
@@ -39,14 +39,14 @@ pub fn expire(store: &Store) -> Result<u64, EngineError> {
         if old.is_empty() {
             break;
         }
-        gone.insert(part.id(), old);
+        deletions.insert(part.id(), old);
     }
-    if gone.is_empty() {
+    if deletions.is_empty() {
         return Ok(0);
     }
-    let count = gone.values().map(RoaringBitmap::len).sum();
+    let count = deletions.values().map(RoaringBitmap::len).sum();
     let mut transaction = store.begin()?;
-    transaction.delete_rows(table.record().id, gone)?;
+    transaction.delete_rows(table.record().id, deletions)?;
     transaction.commit("AUDIT")?;
     Ok(count)
 }

@@ -123,8 +123,8 @@ fn create(store: &Store) -> Result<(), StoreError> {
 /// How long a row is kept.
 pub fn retention_ms(store: &Store) -> Result<u64, StoreError> {
     let table = stored(store)?;
-    let said = table.as_ref().and_then(|table| table.record().options.get(RETENTION)).and_then(|text| text.parse().ok());
-    Ok(said.unwrap_or(DEFAULT_RETENTION_MS))
+    let option = table.as_ref().and_then(|table| table.record().options.get(RETENTION)).and_then(|text| text.parse().ok());
+    Ok(option.unwrap_or(DEFAULT_RETENTION_MS))
 }
 
 /// `None` restores the default.

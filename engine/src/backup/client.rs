@@ -30,11 +30,11 @@ pub fn back_up(store: &Path, to: &Path, copies: bool, patience: Duration, watch:
         Err(holder) => holder,
     };
     let request = BackupRequest { to: to.to_path_buf(), copies };
-    let asked = PendingRequest::submit(store, &request)
+    let pending_request = PendingRequest::submit(store, &request)
         .map_err(|error| shutdown_hint(format!("{} writes to the store and cannot be asked for a backup: {error}", holder.who()), to))?;
     let (mut progress, mut last_sign, mut last_open) = (BackupProgress::default(), Instant::now(), Instant::now());
     loop {
-        match asked.look()? {
+        match pending_request.look()? {
             RequestState::Done(answer) => return answer_result(&holder, answer),
             RequestState::Taken(now) => (progress, last_sign) = (now, Instant::now()),
             RequestState::Nothing => {}
@@ -45,7 +45,7 @@ pub fn back_up(store: &Path, to: &Path, copies: bool, patience: Duration, watch:
         }
         if last_open.elapsed() >= OPEN_EVERY {
             match open(store).map_err(|error| ended(&holder, error))? {
-                Ok(store) => return by_itself(&store, &holder, asked, &request, watch),
+                Ok(store) => return by_itself(&store, &holder, pending_request, &request, watch),
                 Err(now) => holder = now,
             }
             last_open = Instant::now();
@@ -80,15 +80,15 @@ fn answer_result(holder: &LockError, answer: Answer) -> Result<BackupReport, Eng
 fn by_itself(
     store: &Store,
     last_holder: &LockError,
-    asked: PendingRequest,
+    pending_request: PendingRequest,
     request: &BackupRequest,
     watch: Watch<'_>,
 ) -> Result<BackupReport, EngineError> {
     // It may have answered just before it ended.
-    if let RequestState::Done(answer) = asked.look()? {
+    if let RequestState::Done(answer) = pending_request.look()? {
         return answer_result(last_holder, answer);
     }
-    drop(asked);
+    drop(pending_request);
     Ok(store.backup(&request.to, request.copies, watch)?)
 }
 

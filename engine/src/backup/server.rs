@@ -75,7 +75,7 @@ struct RunningBackup {
     /// `None` when the thread has ended.
     thread: Option<JoinHandle<Result<BackupReport, StoreError>>>,
     shared: Arc<BackupState>,
-    told: BackupProgress,
+    last_progress: BackupProgress,
     answer: Option<Answer>,
 }
 
@@ -123,9 +123,9 @@ impl BackupServer {
             Some(_) => None,
             None => {
                 let progress = *running.shared.progress.lock();
-                if is_wanted && progress != running.told {
+                if is_wanted && progress != running.last_progress {
                     self.inbox.tell(&running.id, progress);
-                    running.told = progress;
+                    running.last_progress = progress;
                 }
                 Some(running)
             }
@@ -154,7 +154,7 @@ impl BackupServer {
         let watched = Arc::clone(&shared);
         let thread = Builder::new().name("quiver-backup".into()).spawn(move || watched.backup(store, &request.to, request.copies));
         let thread = thread.map_err(|error| format!("the process that has the store open cannot start a thread: {error}"))?;
-        Ok(Some(RunningBackup { id: id.to_string(), thread: Some(thread), shared, told: BackupProgress::default(), answer: None }))
+        Ok(Some(RunningBackup { id: id.to_string(), thread: Some(thread), shared, last_progress: BackupProgress::default(), answer: None }))
     }
 }
 

@@ -68,8 +68,8 @@ impl<'a> KeyRanges<'a> {
             return Ok(KeyRange::unknown());
         };
         let part = ScanPart::open(self.table, segment, &self.physical)?;
-        let found = if piece.is_sorted { self.ends(&part) } else { self.bounds(&part) };
-        Ok(found.map_err(EngineError::from)?.unwrap_or_else(KeyRange::unknown))
+        let range = if piece.is_sorted { self.ends(&part) } else { self.bounds(&part) };
+        Ok(range.map_err(EngineError::from)?.unwrap_or_else(KeyRange::unknown))
     }
 
     fn ends(&self, part: &ScanPart) -> Result<Option<KeyRange>> {
@@ -97,8 +97,8 @@ impl<'a> KeyRanges<'a> {
         if (0..part.zone_count()).any(is_unknown) {
             return Ok(None);
         }
-        let known = |bounds: &ArrayRef| -> Result<ArrayRef> { Ok(cast(&filter(bounds, &is_not_null(bounds)?)?, data_type)?) };
-        let mut bounds = vec![known(&zones.min)?, known(&zones.max)?];
+        let without_nulls = |bounds: &ArrayRef| -> Result<ArrayRef> { Ok(cast(&filter(bounds, &is_not_null(bounds)?)?, data_type)?) };
+        let mut bounds = vec![without_nulls(&zones.min)?, without_nulls(&zones.max)?];
         if zones.null_count.values().iter().any(|count| *count > 0) {
             bounds.push(new_null_array(data_type, 1));
         }

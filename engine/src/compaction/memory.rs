@@ -38,17 +38,17 @@ pub struct JobMemory {
     pub runtime: Arc<RuntimeEnv>,
     pub sort_bytes: usize,
     /// Released when the job ends.
-    _taken: MemoryReservation,
+    _reservation: MemoryReservation,
 }
 
 impl JobMemory {
     /// Takes at most `bytes_max`, but never less than the minimum.
     pub fn take(runtime: &Arc<RuntimeEnv>, need: Need, bytes_max: usize) -> Result<JobMemory> {
-        let taken = MemoryConsumer::new("compaction").register(&runtime.memory_pool);
-        let wanted = need.sort_bytes.min(bytes_max.saturating_sub(need.fixed_bytes));
-        let mut sort_bytes = wanted.max(need.sort_bytes_min);
+        let reservation = MemoryConsumer::new("compaction").register(&runtime.memory_pool);
+        let share_bytes = need.sort_bytes.min(bytes_max.saturating_sub(need.fixed_bytes));
+        let mut sort_bytes = share_bytes.max(need.sort_bytes_min);
         // Others may hold the rest at this time.
-        while let Err(error) = taken.try_grow(need.fixed_bytes.saturating_add(sort_bytes)) {
+        while let Err(error) = reservation.try_grow(need.fixed_bytes.saturating_add(sort_bytes)) {
             if sort_bytes == need.sort_bytes_min {
                 return Err(error);
             }
@@ -56,7 +56,7 @@ impl JobMemory {
         }
         let mut own = runtime.as_ref().clone();
         own.memory_pool = Arc::new(FairSpillPool::new(sort_bytes));
-        Ok(JobMemory { runtime: Arc::new(own), sort_bytes, _taken: taken })
+        Ok(JobMemory { runtime: Arc::new(own), sort_bytes, _reservation: reservation })
     }
 }
 

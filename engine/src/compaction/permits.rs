@@ -12,7 +12,7 @@ use super::stop_signal::StopSignal;
 #[derive(Debug, Default)]
 pub struct CompactionPermits {
     /// The stop signal of each holder; `None` for one that cannot be stopped.
-    taken: Mutex<HashMap<TableId, Option<Arc<StopSignal>>>>,
+    holders: Mutex<HashMap<TableId, Option<Arc<StopSignal>>>>,
     freed: Notify,
 }
 
@@ -36,7 +36,7 @@ impl CompactionPermits {
             if let Some(table_permit) = self.take_now(table, None) {
                 return table_permit;
             }
-            if let Some(Some(stop)) = self.taken.lock().get(&table) {
+            if let Some(Some(stop)) = self.holders.lock().get(&table) {
                 stop.set();
             }
             freed.await;
@@ -44,18 +44,18 @@ impl CompactionPermits {
     }
 
     fn take_now(self: &Arc<Self>, table: TableId, stop: Option<Arc<StopSignal>>) -> Option<CompactionPermit> {
-        let mut taken = self.taken.lock();
-        if taken.contains_key(&table) {
+        let mut holders = self.holders.lock();
+        if holders.contains_key(&table) {
             return None;
         }
-        taken.insert(table, stop);
+        holders.insert(table, stop);
         Some(CompactionPermit { compaction_permits: Arc::clone(self), table })
     }
 }
 
 impl Drop for CompactionPermit {
     fn drop(&mut self) {
-        self.compaction_permits.taken.lock().remove(&self.table);
+        self.compaction_permits.holders.lock().remove(&self.table);
         self.compaction_permits.freed.notify_waiters();
     }
 }

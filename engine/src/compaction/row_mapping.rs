@@ -36,8 +36,8 @@ impl RowMapping {
         for id in ids.values() {
             let (segment, row) = decode(*id);
             if self.segments.get(self.last).is_none_or(|last| last.segment != segment) {
-                let found = self.segments.iter().position(|known| known.segment == segment);
-                self.last = found.ok_or_else(|| EngineError::internal(format!("a row of segment {segment} was not asked for")))?;
+                let position = self.segments.iter().position(|other| other.segment == segment);
+                self.last = position.ok_or_else(|| EngineError::internal(format!("a row of segment {segment} was not asked for")))?;
             }
             let place = self.segments[self.last].row_mapping.get_mut(row as usize).filter(|place| **place == u32::MAX);
             match place {

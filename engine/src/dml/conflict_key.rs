@@ -43,7 +43,7 @@ fn key_named(target: &ChangeTarget, name: &ObjectName) -> Result<Option<Vec<usiz
     };
     let table = &target.table.snapshot;
     let constraints = constraints_of(table.record())?;
-    let Some(ids) = constraints.iter().find(|constraint| constraint.name == name).and_then(|found| found.key()) else {
+    let Some(ids) = constraints.iter().find(|constraint| constraint.name == name).and_then(|constraint| constraint.key()) else {
         return Ok(None);
     };
     Ok(ids.iter().map(|id| table.columns().iter().position(|column| column.id == *id)).collect())

@@ -95,8 +95,8 @@ fn in_values(schema: &Schema, defaults: &[Expr], named: &[ObjectName], values: &
 fn as_tensors(field: &Field, index: usize, values: &mut Values) {
     let Ok(data_type) = type_of(&column_type_name(field)) else { return };
     for expr in values.rows.iter_mut().filter_map(|row| row.content.get_mut(index)) {
-        let given = Box::new(std::mem::replace(expr, Expr::value(ast::Value::Null)));
-        *expr = Expr::Cast { kind: CastKind::Cast, expr: given, data_type: data_type.clone(), array: false, format: None };
+        let value = Box::new(std::mem::replace(expr, Expr::value(ast::Value::Null)));
+        *expr = Expr::Cast { kind: CastKind::Cast, expr: value, data_type: data_type.clone(), array: false, format: None };
     }
 }
 

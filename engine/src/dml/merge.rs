@@ -51,10 +51,10 @@ pub async fn merge(ctx: &StatementContext, merge: Merge, with: Option<With>) -> 
     let Some(rows) = from.pop() else { return Err(EngineError::internal("MERGE lost its target")) };
     let join = Join { relation: rows.relation, global: false, join_operator };
     from.push(TableWithJoins { relation: source, joins: vec![join] });
-    let mut wanted = RowChange::rows(Operation::Merge, target, finder, clauses)?;
-    wanted.lacks_target = inserts;
-    wanted.lacks_source = lacks_source;
-    Ok(wanted)
+    let mut row_change = RowChange::rows(Operation::Merge, target, finder, clauses)?;
+    row_change.lacks_target = inserts;
+    row_change.lacks_source = lacks_source;
+    Ok(row_change)
 }
 
 fn named(source: TableFactor) -> Result<TableFactor, EngineError> {

@@ -101,21 +101,21 @@ impl RowChange {
     }
 
     /// The whole statement, from the query's plan.
-    pub fn plan(&self, found: LogicalPlan) -> Result<LogicalPlan, EngineError> {
+    pub fn plan(&self, query: LogicalPlan) -> Result<LogicalPlan, EngineError> {
         let (what, input) = if self.clauses.is_empty() {
             let empty = EmptyRelation { produce_one_row: false, schema: Arc::new(DFSchema::empty()) };
             (ChangeInput::All, LogicalPlan::EmptyRelation(empty))
         } else if self.writes() {
-            (ChangeInput::Changed, self.changes(found)?)
+            (ChangeInput::Changed, self.changes(query)?)
         } else {
-            (ChangeInput::Deleted, self.changes(found)?)
+            (ChangeInput::Deleted, self.changes(query)?)
         };
         let node = ChangeRows::new(self.operation, Arc::clone(&self.target.table), what, input)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    fn changes(&self, found: LogicalPlan) -> Result<LogicalPlan, EngineError> {
-        let LogicalPlan::Projection(Projection { expr, input, .. }) = found else {
+    fn changes(&self, query: LogicalPlan) -> Result<LogicalPlan, EngineError> {
+        let LogicalPlan::Projection(Projection { expr, input, .. }) = query else {
             return Err(EngineError::internal("a query for rows to change has no columns"));
         };
         if !input.schema().has_column(&self.column(ROW_ID)) {

@@ -50,7 +50,7 @@ impl ChangeSink {
             what: self.what,
             table: Arc::clone(&self.table),
             target,
-            gone: BTreeMap::new(),
+            deletions: BTreeMap::new(),
             writer: None,
             changed: 0,
         }
@@ -112,7 +112,7 @@ struct Gatherer {
     table: Arc<StoreTable>,
     target: WriteTarget,
     /// Positions of deleted rows, by segment.
-    gone: BTreeMap<u64, RoaringBitmap>,
+    deletions: BTreeMap<u64, RoaringBitmap>,
     /// Writes new rows; `None` until there is one.
     writer: Option<RowWriter>,
     changed: u64,
@@ -138,9 +138,9 @@ impl Gatherer {
                 continue;
             };
             let (segment, row) = row_id::decode(id);
-            if last.as_ref().is_none_or(|(known, _)| *known != segment) {
-                let rows = self.gone.remove(&segment).unwrap_or_default();
-                self.gone.extend(last.replace((segment, rows)));
+            if last.as_ref().is_none_or(|(other, _)| *other != segment) {
+                let rows = self.deletions.remove(&segment).unwrap_or_default();
+                self.deletions.extend(last.replace((segment, rows)));
             }
             let is_first = last.as_mut().is_some_and(|(_, rows)| rows.insert(row));
             if is_first {
@@ -149,7 +149,7 @@ impl Gatherer {
                 return Err(changed_twice_error(self.operation));
             }
         }
-        self.gone.extend(last);
+        self.deletions.extend(last);
         Ok(())
     }
 
@@ -179,13 +179,13 @@ impl Gatherer {
         let scope = self.table.write_scope();
         scope.check_writable()?;
         let written = self.writer.take().map(|mut writer| writer.seal()).transpose()?;
-        if self.gone.is_empty() && written.is_none() {
+        if self.deletions.is_empty() && written.is_none() {
             return Ok(0);
         }
-        let (id, gone, sorted) = (self.table.snapshot.record().id, self.gone, !self.target.cluster_key.is_empty());
+        let (id, deletions, sorted) = (self.table.snapshot.record().id, self.deletions, !self.target.cluster_key.is_empty());
         let mut is_allowed = false;
         let changed = scope.change(self.operation.name(), |transaction| {
-            change(transaction, id, written, sorted, gone)?;
+            change(transaction, id, written, sorted, deletions)?;
             is_allowed = true;
             Ok(())
         });
@@ -203,10 +203,10 @@ fn change(
     table: u64,
     written: Option<StagedRows>,
     sorted: bool,
-    gone: BTreeMap<u64, RoaringBitmap>,
+    deletions: BTreeMap<u64, RoaringBitmap>,
 ) -> Result<(), StoreError> {
-    if !gone.is_empty() {
-        transaction.delete_rows(table, gone)?;
+    if !deletions.is_empty() {
+        transaction.delete_rows(table, deletions)?;
     }
     written.map_or(Ok(()), |written| written.add_to(transaction, sorted))
 }

@@ -30,17 +30,17 @@ impl StatementContext {
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
     let Some(place) = place_of_change(statement) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
-    let mut wanted = match wanted(ctx, change).await? {
-        Change::Rows(wanted) => wanted,
+    let mut row_change = match change_of(ctx, change).await? {
+        Change::Rows(row_change) => row_change,
         Change::Plain(insert) => {
             *place = insert;
             return Ok(None);
         }
     };
-    *place = wanted.query()?;
+    *place = row_change.query()?;
     let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
-    let plan = ctx.plan_query(query, std::mem::take(&mut wanted.tables)).await?;
-    Ok(Some(finished(&wanted, plan)?))
+    let plan = ctx.plan_query(query, std::mem::take(&mut row_change.tables)).await?;
+    Ok(Some(finished(&row_change, plan)?))
 }
 
 enum Change {
@@ -67,15 +67,15 @@ fn place_in(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
         _ => false,
     };
     match statement {
-        found if is_change => Some(found),
+        change if is_change => Some(change),
         ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => place_in(statement),
         _ => None,
     }
 }
 
-async fn wanted(ctx: &StatementContext, statement: ast::Statement) -> Result<Change, EngineError> {
+async fn change_of(ctx: &StatementContext, statement: ast::Statement) -> Result<Change, EngineError> {
     let (statement, with) = without_with(statement)?;
-    let wanted = match statement {
+    let row_change = match statement {
         ast::Statement::Delete(statement) => delete::delete(ctx, statement, with).await?,
         ast::Statement::Update(statement) => update::update(ctx, statement, with).await?,
         ast::Statement::Merge(statement) => merge::merge(ctx, statement, with).await?,
@@ -91,7 +91,7 @@ async fn wanted(ctx: &StatementContext, statement: ast::Statement) -> Result<Cha
         }
         other => return Err(EngineError::internal(format!("{other} changes no rows"))),
     };
-    Ok(Change::Rows(Box::new(wanted)))
+    Ok(Change::Rows(Box::new(row_change)))
 }
 
 /// `WITH … UPDATE …` is parsed as a query whose body is the statement.
@@ -110,21 +110,21 @@ fn without_with(statement: ast::Statement) -> Result<(ast::Statement, Option<Wit
 }
 
 /// Puts the change above its query: below EXPLAIN and PREPARE, or at the top.
-fn finished(wanted: &RowChange, plan: LogicalPlan) -> Result<LogicalPlan, EngineError> {
+fn finished(row_change: &RowChange, plan: LogicalPlan) -> Result<LogicalPlan, EngineError> {
     Ok(match plan {
         LogicalPlan::Explain(explain) => {
-            let plan = Arc::new(finished(wanted, Arc::unwrap_or_clone(explain.plan))?);
+            let plan = Arc::new(finished(row_change, Arc::unwrap_or_clone(explain.plan))?);
             let stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
             LogicalPlan::Explain(Explain { plan, stringified_plans, ..explain })
         }
         LogicalPlan::Analyze(mut analyze) => {
-            analyze.input = Arc::new(finished(wanted, Arc::unwrap_or_clone(analyze.input))?);
+            analyze.input = Arc::new(finished(row_change, Arc::unwrap_or_clone(analyze.input))?);
             LogicalPlan::Analyze(analyze)
         }
         LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
-            let input = Arc::new(finished(wanted, Arc::unwrap_or_clone(prepare.input))?);
+            let input = Arc::new(finished(row_change, Arc::unwrap_or_clone(prepare.input))?);
             LogicalPlan::Statement(PlanStatement::Prepare(Prepare { input, ..prepare }))
         }
-        query => wanted.plan(query)?,
+        query => row_change.plan(query)?,
     })
 }

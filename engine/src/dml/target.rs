@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, DataFusionError, TableReference, field_not_found};
+use datafusion::common::{DFSchema, TableReference, field_not_found};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFactor};
@@ -35,13 +35,13 @@ impl ChangeTarget {
     ) -> Result<ChangeTarget, EngineError> {
         let lowers_names = ctx.state.config_options().sql_parser.enable_ident_normalization;
         let reference = object_name_to_table_reference(name, lowers_names)?;
-        let found = match ctx.state.schema_for_ref(reference.clone()) {
+        let provider = match ctx.state.schema_for_ref(reference.clone()) {
             Ok(schema) => schema.table(reference.table()).await.map_err(|error| ctx.located(error))?,
             Err(_) => None,
         };
-        let Some(provider) = found else {
+        let Some(provider) = provider else {
             let missing = reference.resolve(common::names::CATALOG, pmem_store::DEFAULT_NAMESPACE);
-            return Err(ctx.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
+            return Err(ctx.located(EngineError::NoTable(missing).into_datafusion()));
         };
         let Some(table) = provider.downcast_ref::<StoreTable>() else {
             return Err(not_writable(reference.table(), provider.as_ref()));

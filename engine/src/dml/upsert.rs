@@ -73,10 +73,10 @@ pub async fn upsert(ctx: &StatementContext, mut insert: Insert, on: OnInsert) ->
             clauses.push(insertion(&target, &mut finder, None)?);
         }
     }
-    let mut wanted = RowChange::rows(Operation::Insert, target, finder, clauses)?;
-    wanted.lacks_target = true;
-    wanted.tables.push((INSERTED, Arc::new(ViewTable::new(rows, None))));
-    Ok(wanted)
+    let mut row_change = RowChange::rows(Operation::Insert, target, finder, clauses)?;
+    row_change.lacks_target = true;
+    row_change.tables.push((INSERTED, Arc::new(ViewTable::new(rows, None))));
+    Ok(row_change)
 }
 
 /// `WITH … INSERT` means the same as `INSERT … WITH …`.

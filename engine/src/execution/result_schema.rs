@@ -13,8 +13,8 @@ use futures::StreamExt;
 
 /// The stream of a plan, whose columns are nullable if the statement says so.
 pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
-    let found = stream.schema();
-    let fields = found.fields();
+    let stream_schema = stream.schema();
+    let fields = stream_schema.fields();
     if fields.len() != planned.fields().len()
         || fields.iter().zip(planned.fields()).all(|(field, planned)| field.is_nullable() || !planned.is_nullable())
     {
@@ -24,7 +24,7 @@ pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> Sendab
         true => Arc::new(field.as_ref().clone().with_nullable(true)),
         false => Arc::clone(field),
     });
-    let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), found.metadata().clone()));
+    let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), stream_schema.metadata().clone()));
     let labelled = Arc::clone(&schema);
     // A batch keeps metadata that the stream's schema does not have.
     let relabelled = move |batch: RecordBatch| batch.clone().with_schema(Arc::clone(&labelled)).unwrap_or(batch);

@@ -34,8 +34,8 @@ fn declared_rows(target: &InsertTarget, rows: &RecordBatch) -> Result<RecordBatc
         if column.data_type() == field.data_type() {
             return Ok(with_one_nan(column));
         }
-        if let Some(made) = own_values(column, source, field) {
-            return Ok(with_one_nan(&made?));
+        if let Some(result) = own_values(column, source, field) {
+            return Ok(with_one_nan(&result?));
         }
         Ok(with_one_nan(&cast_nearest(column, field.data_type(), &options).map_err(StoreError::from)?))
     });

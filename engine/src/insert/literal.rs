@@ -148,8 +148,8 @@ fn texts<'a>(literals: impl Iterator<Item = &'a Literal>) -> Option<Vec<Option<&
 
 fn converted(array: ArrayRef, declared: &DataType) -> Option<ArrayRef> {
     let (from, to) = (Field::new("", array.data_type().clone(), true), Field::new("", declared.clone(), true));
-    if let Some(made) = own_values(&array, &from, &to) {
-        return made.ok();
+    if let Some(result) = own_values(&array, &from, &to) {
+        return result.ok();
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&array, declared, &options).ok()

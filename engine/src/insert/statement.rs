@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn names_and_values_are_read() {
-        let found = insert_values(" insert INTO Main.\"T\" (A, \"b C\") values (1, 'it''s'), (-2.50, NULL) ;").unwrap();
-        assert_eq!((found.schema.as_deref(), found.table.as_str()), (Some("main"), "T"));
-        assert_eq!(found.columns, Some(vec!["a".to_string(), "b C".to_string()]));
+        let statement = insert_values(" insert INTO Main.\"T\" (A, \"b C\") values (1, 'it''s'), (-2.50, NULL) ;").unwrap();
+        assert_eq!((statement.schema.as_deref(), statement.table.as_str()), (Some("main"), "T"));
+        assert_eq!(statement.columns, Some(vec!["a".to_string(), "b C".to_string()]));
         let decimal = Literal::Decimal { unscaled: -250, scale: 2 };
-        assert_eq!(found.rows, [vec![Literal::Integer(1), Literal::Text("it's".into())], vec![decimal, Literal::Null]]);
+        assert_eq!(statement.rows, [vec![Literal::Integer(1), Literal::Text("it's".into())], vec![decimal, Literal::Null]]);
     }
 
     #[test]

@@ -24,14 +24,14 @@ const KEPT_MAX: usize = 64;
 /// Caches the tables that a session has written to, by namespace and name.
 #[derive(Debug, Default)]
 pub struct InsertTargetCache {
-    kept: Mutex<HashMap<(String, String), Arc<InsertTarget>>>,
+    tables: Mutex<HashMap<(String, String), Arc<InsertTarget>>>,
     /// Tables of the default namespace that received batches and store them unchanged.
     plain: Mutex<HashMap<String, Arc<InsertTarget>>>,
 }
 
 #[derive(Debug)]
 pub struct InsertTarget {
-    pub known: TableVersion,
+    pub version: TableVersion,
     pub write: WriteTarget,
     /// The declared schema with every column nullable: the writer checks NOT NULL, because it can name the row.
     pub nullable: SchemaRef,
@@ -52,20 +52,20 @@ impl InsertTargetCache {
 
     /// Caches the table for [`InsertTargetCache::plain`], if it is plain.
     pub fn keep_plain(&self, target: &Arc<InsertTarget>) {
-        if !target.is_plain || target.known.namespace != DEFAULT_NAMESPACE {
+        if !target.is_plain || target.version.namespace != DEFAULT_NAMESPACE {
             return;
         }
         let mut plain = self.plain.lock();
         if plain.len() >= KEPT_MAX {
             plain.clear();
         }
-        plain.insert(target.known.name.clone(), Arc::clone(target));
+        plain.insert(target.version.name.clone(), Arc::clone(target));
     }
 
     /// The table as of the last commit; `None` if there is none.
     pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<InsertTarget>>, EngineError> {
-        if let Some(target) = self.kept.lock().get(&name)
-            && engine.store.is_unchanged(&target.known)
+        if let Some(target) = self.tables.lock().get(&name)
+            && engine.store.is_unchanged(&target.version)
         {
             return Ok(Some(Arc::clone(target)));
         }
@@ -74,11 +74,11 @@ impl InsertTargetCache {
         if target.rules.checks.iter().any(|check| check.is_of_its_time) {
             return Ok(Some(target));
         }
-        let mut kept = self.kept.lock();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
+        let mut tables = self.tables.lock();
+        if tables.len() >= KEPT_MAX {
+            tables.clear();
         }
-        kept.insert(name, Arc::clone(&target));
+        tables.insert(name, Arc::clone(&target));
         Ok(Some(target))
     }
 }
@@ -93,7 +93,7 @@ impl InsertTarget {
         let is_plain = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
         let is_plain = !has_rules && fields.all(|(field, stored)| field.data_type() == stored.data_type() && is_plain(field.data_type()));
         Ok(InsertTarget {
-            known: TableVersion::from(table),
+            version: TableVersion::from(table),
             write: WriteTarget {
                 namespace: record.namespace.clone(),
                 table: record.name.clone(),
@@ -112,10 +112,10 @@ impl InsertTarget {
 
     /// Whether a plain table can store the batch unchanged.
     pub fn stores_as_it_is(&self, rows: &RecordBatch) -> bool {
-        let (fields, found) = (self.write.schema.fields(), rows.schema_ref().fields());
-        fields.len() == found.len()
-            && fields.iter().zip(found).zip(rows.columns()).all(|((field, found), column)| {
-                field.name() == found.name() && field.data_type() == column.data_type() && (field.is_nullable() || column.null_count() == 0)
+        let (fields, source_fields) = (self.write.schema.fields(), rows.schema_ref().fields());
+        fields.len() == source_fields.len()
+            && fields.iter().zip(source_fields).zip(rows.columns()).all(|((field, other), column)| {
+                field.name() == other.name() && field.data_type() == column.data_type() && (field.is_nullable() || column.null_count() == 0)
             })
     }
 

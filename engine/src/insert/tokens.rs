@@ -101,7 +101,7 @@ mod tests {
             "'\\n'", "\"", "\"a\"", "$", "$1", "?", "@", "#", "&", "/*", "*/", "ä", "\u{a0}", ":", "::", "=", "+", "\u{0}", "`", "[", "]",
             "%", "'x", "r'", "L",
         ];
-        let (mut state, mut found) = (7u64, 0);
+        let (mut state, mut count) = (7u64, 0);
         for _ in 0..200_000 {
             let mut sql = String::new();
             for _ in 0..1 + state % 7 {
@@ -110,9 +110,9 @@ mod tests {
             }
             let Some(plain) = plain_tokens(&sql) else { continue };
             assert_eq!(Some(plain), parser_tokens(&sql), "{sql:?}");
-            found += 1;
+            count += 1;
         }
-        assert!(found > 10_000, "{found}");
+        assert!(count > 10_000, "{count}");
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
 
 /// The value cast to the needed type, if that keeps its value. Otherwise it behaves as a literal of its own type: `id = $1` is false for
 /// every id if `$1` is 2.5. In a query a tensor stays one; in VALUES all rows would have to agree on it.
-pub fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
-    let (value, shape) = given.into_inner();
+pub fn fitted(value: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
+    let (value, shape) = value.into_inner();
     let given_type = value.data_type();
     let source = Field::new("", given_type.clone(), true).with_metadata(shape.as_ref().map(FieldMetadata::to_hashmap).unwrap_or_default());
     if !is_query && !value.is_null() {
@@ -100,41 +100,43 @@ fn of_tensor(field: &Field) -> Option<FieldMetadata> {
 }
 
 /// Tensors with the same number of elements have the same type, but a different meaning.
-pub fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
-    if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
+pub fn check_shape(source: &Field, target: &Field) -> Result<(), EngineError> {
+    if shape_of(source).zip(shape_of(target)).is_none_or(|(source, target)| source == target) {
         return Ok(());
     }
-    let (name, given, wanted) = (wanted.name(), column_type_name(given), column_type_name(wanted));
-    let message = format!("the value of {name} is a {given}, which is no {wanted}");
+    let (name, source, target) = (target.name(), column_type_name(source), column_type_name(target));
+    let message = format!("the value of {name} is a {source}, which is no {target}");
     let hint = "give the elements as a list, row by row, if they are to have the other shape";
     Err(EngineError::Sql { message, position: None, hint: Some(hint.to_string()) })
 }
 
 pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
     let value = flat_scalar(&value, field)?.unwrap_or(value);
-    let wanted = field.data_type();
-    let value = match any_length(&value.data_type(), wanted) {
+    let target_type = field.data_type();
+    let value = match any_length(&value.data_type(), target_type) {
         Some(lists) => value.cast_to(&lists)?,
         None => value,
     };
-    if *wanted == DataType::Null || value.data_type() == *wanted {
+    if *target_type == DataType::Null || value.data_type() == *target_type {
         return Ok(value);
     }
-    let given = Field::new("", value.data_type(), true);
-    match scalar_as(&value, &given, field, false) {
+    let source = Field::new("", value.data_type(), true);
+    match scalar_as(&value, &source, field, false) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
         // The value is out of the range of the type.
-        Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
+        Err(_) if is_query && target_type.is_numeric() && value.data_type().is_numeric() => Ok(value),
         Err(_) => Err(wrong_value(field, &value)),
     }
 }
 
 /// A fixed-size list as a list of any length, if the statement needs another type than a list: such a list can be cast to text, and a
 /// list of one element is not taken for a number.
-pub fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
-    match given {
-        DataType::FixedSizeList(item, _) if !wanted.is_list() && *wanted != DataType::Null => Some(DataType::List(Arc::clone(item))),
+pub fn any_length(source_type: &DataType, target_type: &DataType) -> Option<DataType> {
+    match source_type {
+        DataType::FixedSizeList(item, _) if !target_type.is_list() && *target_type != DataType::Null => {
+            Some(DataType::List(Arc::clone(item)))
+        }
         _ => None,
     }
 }
@@ -145,10 +147,10 @@ pub fn wrong_count(parameters: usize, values: usize) -> EngineError {
 }
 
 pub fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
-    let (name, wanted) = (field.name(), column_type_name(field));
+    let (name, type_name) = (field.name(), column_type_name(field));
     // A decimal in plain notation.
     let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();
     let value = text.as_ref().unwrap_or(value);
-    let message = format!("the value of {name} is {value}, which is no {wanted}");
+    let message = format!("the value of {name} is {value}, which is no {type_name}");
     EngineError::Sql { message, position: None, hint: None }
 }

@@ -6,5 +6,5 @@ mod function_parameters;
 mod numbers;
 
 pub(crate) use coerce::{any_length, check_shape, fitted, has_any_shape, valid_values, values_of, wrong_count};
-pub(crate) use function_parameters::{FunctionParameters, Taken};
+pub(crate) use function_parameters::{ArgumentParameters, FunctionParameters};
 pub(crate) use numbers::{parameter_number, parameter_numbers};

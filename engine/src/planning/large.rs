@@ -55,10 +55,10 @@ fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {
     let Some(table) = parts.next() else { return false };
     let namespace = parts.next().unwrap_or(DEFAULT_NAMESPACE);
     // Tries the name as written and in lower case, which covers most names.
-    let found = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())]
+    let stored_table = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())]
         .into_iter()
         .find_map(|(namespace, table)| snapshot.table(namespace, table).ok().flatten());
-    found.is_some_and(|table| table.schema().fields().len() > MANY_COLUMNS)
+    stored_table.is_some_and(|table| table.schema().fields().len() > MANY_COLUMNS)
 }
 
 #[derive(Default)]

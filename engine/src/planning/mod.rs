@@ -47,7 +47,7 @@ impl Planning {
         // Without a runtime there are no other tasks to delay.
         let Ok(runtime) = Handle::try_current() else { return work.await };
         let place = self.places.take(principal).await;
-        let (mut give, given) = oneshot::channel();
+        let (mut sender, receiver) = oneshot::channel();
         let work = work.instrument(tracing::Span::current());
         let planner = tokio::task::spawn_blocking(move || {
             let _place = place;
@@ -56,16 +56,16 @@ impl Planning {
                 let done = runtime.block_on(async {
                     tokio::select! {
                         biased;
-                        () = give.closed() => None,
+                        () = sender.closed() => None,
                         done = work => Some(done),
                     }
                 });
                 if let Some(done) = done {
-                    drop(give.send(done));
+                    drop(sender.send(done));
                 }
             });
         });
-        match given.await {
+        match receiver.await {
             Ok(done) => done,
             Err(_) => match planner.await {
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

@@ -59,20 +59,20 @@ mod tests {
 
     use super::*;
 
-    fn taken(places: &PlanningPermits, principal: &Principal) -> Option<PlanningPermit> {
+    fn permit(places: &PlanningPermits, principal: &Principal) -> Option<PlanningPermit> {
         places.take(principal).now_or_never()
     }
 
     #[test]
     fn one_user_leaves_a_place_to_the_others() {
         let (places, ann, bob) = (PlanningPermits::new(2), Principal::user("ann"), Principal::user("bob"));
-        let first = taken(&places, &ann);
+        let first = permit(&places, &ann);
         assert!(first.is_some());
-        assert!(taken(&places, &ann).is_none());
-        let second = taken(&places, &bob);
+        assert!(permit(&places, &ann).is_none());
+        let second = permit(&places, &bob);
         assert!(second.is_some());
         drop(first);
-        assert!(taken(&places, &ann).is_some());
+        assert!(permit(&places, &ann).is_some());
         drop(second);
         assert_eq!(places.all.available_permits(), 2);
     }
@@ -80,17 +80,17 @@ mod tests {
     #[test]
     fn the_process_itself_may_have_all_and_no_more_than_there_are() {
         let (places, process) = (PlanningPermits::new(1), Principal::process("ann"));
-        let all = [taken(&places, &process), taken(&places, &process)];
+        let all = [permit(&places, &process), permit(&places, &process)];
         assert!(all.iter().all(Option::is_some));
-        assert!(taken(&places, &process).is_none());
-        assert!(taken(&places, &Principal::user("ann")).is_none());
+        assert!(permit(&places, &process).is_none());
+        assert!(permit(&places, &Principal::user("ann")).is_none());
     }
 
     #[test]
     fn users_who_have_none_are_forgotten() {
         let places = PlanningPermits::new(4);
         for number in 0..100 {
-            drop(taken(&places, &Principal::user(&number.to_string())));
+            drop(permit(&places, &Principal::user(&number.to_string())));
         }
         assert!(places.users.lock().len() <= 1);
     }

@@ -71,22 +71,22 @@ impl PlanContext {
     /// The name may mean several tables; the version is not kept, or is older than the table; a segment is not in the table; the user may
     /// see a view but not read it; a view is broken.
     pub async fn table(&self, names: &[String]) -> Result<Option<(TableReference, Arc<dyn TableProvider>)>, EngineError> {
-        let Some((found, clause)) = self.find(names)? else { return Ok(None) };
+        let Some((relation, clause)) = self.find(names)? else { return Ok(None) };
         let provider = match &clause {
-            None => found.schema.table(&found.table).await,
-            Some(clause) => found.schema.table(&versioned_name(&found.table, clause)).await,
+            None => relation.schema.table(&relation.table).await,
+            Some(clause) => relation.schema.table(&versioned_name(&relation.table, clause)).await,
         };
         let Some(provider) = provider.map_err(|error| explain_error("", &self.state, &self.catalog, error))? else {
             return match clause {
-                Some(_) if found.is_system() => Err(EngineError::unsupported(
-                    format!("a version of the system table \"{}\"", found.full_name()),
+                Some(_) if relation.is_system() => Err(EngineError::unsupported(
+                    format!("a version of the system table \"{}\"", relation.full_name()),
                     Some("it shows the state of the store as it is now; bind the plan to no version"),
                 )),
                 _ => Ok(None),
             };
         };
-        let provider = self.of_segments(&found, provider)?;
-        Ok(Some((TableReference::partial(found.namespace, found.table), provider)))
+        let provider = self.of_segments(&relation, provider)?;
+        Ok(Some((TableReference::partial(relation.namespace, relation.table), provider)))
     }
 
     /// Restricts a table that was found here to these columns, in its own order, if it has so many that planning with all of them takes
@@ -111,8 +111,8 @@ impl PlanContext {
             return optimised(&self.state, &self.catalog, sql, statement).await;
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), sql.to_string());
-        let made = async move { optimised(&state, &catalog, &text, statement).await };
-        self.engine.on_planner_thread(self.catalog.user(), made.boxed()).await
+        let optimisation = async move { optimised(&state, &catalog, &text, statement).await };
+        self.engine.on_planner_thread(self.catalog.user(), optimisation.boxed()).await
     }
 
     /// Checks that the plan has looked up every name in the binding: otherwise a table would be read whole that should be read in part.
@@ -148,7 +148,7 @@ impl PlanContext {
             None if self.catalog.temporary().get(table).is_some() => TEMP,
             None => &self.state.config_options().catalog.default_schema,
         };
-        Ok(self.named(schema, table)?.map(|found| (found, clause)))
+        Ok(self.named(schema, table)?.map(|relation| (relation, clause)))
     }
 
     fn named(&self, schema: &str, table: &str) -> Result<Option<PlanRelation>, EngineError> {
@@ -157,19 +157,19 @@ impl PlanContext {
         // It is not in the list of schemas.
         namespaces.push(INFORMATION_SCHEMA.to_string());
         namespaces.retain(|name| name.eq_ignore_ascii_case(schema));
-        let mut found = Vec::new();
+        let mut relations = Vec::new();
         for namespace in namespaces {
             let Some(provider) = store.schema(&namespace) else { continue };
             if namespace == schema && provider.table_exist(table) {
                 return Ok(Some(PlanRelation { schema: provider, namespace, table: table.to_string() }));
             }
             let alike = provider.table_names().into_iter().filter(|name| name.eq_ignore_ascii_case(table));
-            found.extend(alike.map(|table| PlanRelation { schema: Arc::clone(&provider), namespace: namespace.clone(), table }));
+            relations.extend(alike.map(|table| PlanRelation { schema: Arc::clone(&provider), namespace: namespace.clone(), table }));
         }
-        prefer(&mut found, |found| found.namespace == schema);
-        prefer(&mut found, |found| found.table == table);
-        match found.as_slice() {
-            [] | [_] => Ok(found.pop()),
+        prefer(&mut relations, |relation| relation.namespace == schema);
+        prefer(&mut relations, |relation| relation.table == table);
+        match relations.as_slice() {
+            [] | [_] => Ok(relations.pop()),
             several => Err(EngineError::Sql {
                 message: format!(
                     "the plan's table \"{schema}.{table}\" may be any of {}",
@@ -181,11 +181,11 @@ impl PlanContext {
         }
     }
 
-    fn of_segments(&self, found: &PlanRelation, provider: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, EngineError> {
+    fn of_segments(&self, relation: &PlanRelation, provider: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, EngineError> {
         if self.binding.segments.is_empty() {
             return Ok(provider);
         }
-        let name = found.full_name();
+        let name = relation.full_name();
         let stored = provider.downcast_ref::<StoreTable>();
         match (self.binding.segments.get(&name), stored) {
             (Some(ids), Some(table)) => {
@@ -197,7 +197,7 @@ impl PlanContext {
                 Err(EngineError::unsupported(format!("a choice of segments of \"{name}\", which is not a stored table,"), None))
             }
             // Its text is planned separately, and would read tables whole that should be read in part.
-            (None, None) if provider.table_type() == TableType::View && !found.is_system() => {
+            (None, None) if provider.table_type() == TableType::View && !relation.is_system() => {
                 let hint = Some("name the tables of the view in the plan instead");
                 Err(EngineError::unsupported(format!("the view \"{name}\" in a plan for some segments"), hint))
             }
@@ -213,9 +213,9 @@ impl fmt::Debug for PlanContext {
 }
 
 /// Keeps only those for which `is_so` is true, if there are any.
-fn prefer(found: &mut Vec<PlanRelation>, is_so: impl Fn(&PlanRelation) -> bool) {
-    if found.iter().any(&is_so) {
-        found.retain(is_so);
+fn prefer(relations: &mut Vec<PlanRelation>, is_so: impl Fn(&PlanRelation) -> bool) {
+    if relations.iter().any(&is_so) {
+        relations.retain(is_so);
     }
 }
 

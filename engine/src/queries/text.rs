@@ -38,7 +38,7 @@ impl Text {
     }
 
     /// The kept part, without passwords.
-    pub fn kept(&self) -> String {
+    pub fn stored_text(&self) -> String {
         self.redacted_until(self.beginning.len())
     }
 
@@ -83,18 +83,21 @@ mod tests {
         assert_eq!(long, "ALTER USER ann PASSWORD ***…");
         assert!(hides_something(&long));
         let long = Text::of(&format!("ALTER USER ann PASSWORD '{}'", "x".repeat(20_000)));
-        assert_eq!((long.kept().as_str(), format!("{long:?}").as_str()), ("ALTER USER ann PASSWORD ***…", "ALTER USER ann PASSWORD ***…"));
+        assert_eq!(
+            (long.stored_text().as_str(), format!("{long:?}").as_str()),
+            ("ALTER USER ann PASSWORD ***…", "ALTER USER ann PASSWORD ***…")
+        );
         assert_eq!(Text::of("SELECT 'ü'").shown(), "SELECT 'ü'");
     }
 
     #[test]
     fn more_is_kept_than_is_shown_and_what_is_cut_says_so() {
         let whole = format!("SELECT '{}'", "x".repeat(KEPT_BYTES_MAX - 9));
-        assert_eq!(Text::of(&whole).kept(), whole);
-        let longer = Text::of(&format!("{whole};")).kept();
+        assert_eq!(Text::of(&whole).stored_text(), whole);
+        let longer = Text::of(&format!("{whole};")).stored_text();
         assert_eq!(longer, format!("{whole}…"));
         // A character is never split.
-        let kept = Text::of(&format!("x{}", "ü".repeat(KEPT_BYTES_MAX))).kept();
-        assert_eq!(kept, format!("x{}…", "ü".repeat(KEPT_BYTES_MAX / 2 - 1)));
+        let text = Text::of(&format!("x{}", "ü".repeat(KEPT_BYTES_MAX))).stored_text();
+        assert_eq!(text, format!("x{}…", "ü".repeat(KEPT_BYTES_MAX / 2 - 1)));
     }
 }

@@ -57,7 +57,7 @@ impl Session {
         if durability != Durability::Async || self.is_in_transaction() || !target.stores_as_it_is(rows) || !self.may_insert(&target)? {
             return Ok(false);
         }
-        if self.engine.store.append_at_once(&target.known, rows)?.is_none() {
+        if self.engine.store.append_at_once(&target.version, rows)?.is_none() {
             return Ok(false);
         }
         self.engine.maintenance.wake();

@@ -131,8 +131,8 @@ impl Session {
             let array = as_wanted(array, source, field)?;
             Ok((Field::new(name, array.data_type().clone(), true), array))
         };
-        let given = parameters.columns().iter().zip(parameters.schema_ref().fields());
-        let columns = given.zip(&fields).zip(columns).map(cast).collect::<Result<Vec<_>, EngineError>>()?;
+        let sources = parameters.columns().iter().zip(parameters.schema_ref().fields());
+        let columns = sources.zip(&fields).zip(columns).map(cast).collect::<Result<Vec<_>, EngineError>>()?;
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         let rows = rows.map_err(|error| EngineError::internal(error.to_string()))?;
@@ -198,13 +198,13 @@ fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef
     if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
         return Ok(Arc::clone(array));
     }
-    if let Some(made) = own_values(array, source, field) {
-        return Ok(made?);
+    if let Some(result) = own_values(array, source, field) {
+        return Ok(result?);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let lists = any_length(array.data_type(), field.data_type()).map(|lists| cast_nearest(array, &lists, &options)).transpose();
-    let made = lists.and_then(|lists| cast_nearest(lists.as_ref().unwrap_or(array), field.data_type(), &options));
-    made.map_err(|error| {
+    let result = lists.and_then(|lists| cast_nearest(lists.as_ref().unwrap_or(array), field.data_type(), &options));
+    result.map_err(|error| {
         let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), in_sql_words(&error.to_string()));
         EngineError::Sql { message, position: None, hint: None }
     })

@@ -23,8 +23,8 @@ impl Session {
             false => format!("{}.{}", listed.schema, listed.name),
         };
         let mut names: Vec<String> = self.tables().map(|tables| tables.into_iter().map(name).collect()).unwrap_or_default();
-        let mut seen = HashSet::new();
-        names.retain(|name| seen.insert(name.clone()));
+        let mut distinct_names = HashSet::new();
+        names.retain(|name| distinct_names.insert(name.clone()));
         names
     }
 

@@ -101,18 +101,18 @@ impl Session {
     /// `None` for a table that the session's user cannot see; an error if the user may not insert into it.
     fn seen_target(&self, target: Option<Arc<InsertTarget>>) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         let (Some(target), Some(authorization)) = (&target, self.catalog.authorization_now()?) else { return Ok(target) };
-        let known = &target.known;
-        if authorization.on_table(known.id, &known.namespace).is_none() {
+        let version = &target.version;
+        if authorization.on_table(version.id, &version.namespace).is_none() {
             return Ok(None);
         }
-        authorization.known_table(Privilege::Insert, known.id, &known.namespace, &known.name)?;
+        authorization.known_table(Privilege::Insert, version.id, &version.namespace, &version.name)?;
         Ok(Some(Arc::clone(target)))
     }
 
     /// Whether the session's user may still insert into a table that the session has written to before.
     pub(super) fn may_insert(&self, target: &InsertTarget) -> Result<bool, EngineError> {
         let Some(authorization) = self.catalog.authorization_now()? else { return Ok(true) };
-        Ok(authorization.on_table(target.known.id, &target.known.namespace).has(Privilege::Insert))
+        Ok(authorization.on_table(target.version.id, &target.version.namespace).has(Privilege::Insert))
     }
 
     /// Writes rows in the target's declared types and order. A conflict if the table has changed since the target was made.
@@ -128,9 +128,9 @@ impl Session {
         let catalog = self.catalog.for_statement(None)?;
         let (scope, now) = (catalog.write_scope(), catalog.snapshot());
         // The rows and the rules are for a known version of the table, so the transaction must begin with that version.
-        let is_as_known = |table| TableVersion::from(&table) == target.known;
-        if !now.table(&target.known.namespace, &target.known.name)?.is_some_and(is_as_known) {
-            return Err(StoreError::Conflict { table: target.known.name.clone() }.into());
+        let is_as_known = |table| TableVersion::from(&table) == target.version;
+        if !now.table(&target.version.namespace, &target.version.name)?.is_some_and(is_as_known) {
+            return Err(StoreError::Conflict { table: target.version.name.clone() }.into());
         }
         let is_quick = is_few && target.has_no_keys() && self.is_in_transaction();
         let target = Arc::clone(target);
@@ -151,13 +151,13 @@ impl Session {
         }
         let rows = physical_rows(std::slice::from_ref(rows), &target.physical)?;
         let durability = self.transaction.durability().unwrap_or(target.durability);
-        if durability == Durability::Async && self.engine.store.append_at_once(&target.known, &rows)?.is_some() {
+        if durability == Durability::Async && self.engine.store.append_at_once(&target.version, &rows)?.is_some() {
             self.engine.maintenance.wake();
             return Ok(true);
         }
         let (engine, target) = (Arc::clone(&self.engine), Arc::clone(target));
         let append = move || -> Result<Option<Acknowledgement>, EngineError> {
-            let appended = engine.store.append_rows(&target.known, &rows, Some(durability))?;
+            let appended = engine.store.append_rows(&target.version, &rows, Some(durability))?;
             engine.maintenance.wake();
             Ok(appended)
         };

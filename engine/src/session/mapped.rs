@@ -84,27 +84,27 @@ impl Session {
     ) -> Result<MappedTable, EngineError> {
         let entry = self.register_statement(&format!("MAP {}", full_name(schema, table)));
         let mapped = self.map(schema, table, columns, rows);
-        let told = mapped.as_ref().map_or(0, MappedTable::rows);
-        entry.close(StatementKind::Query, told, mapped)
+        let row_count = mapped.as_ref().map_or(0, MappedTable::rows);
+        entry.close(StatementKind::Query, row_count, mapped)
     }
 
     fn map(&self, schema: &str, table: &str, columns: Option<&[String]>, rows: Option<Range<u64>>) -> Result<MappedTable, EngineError> {
         self.check_not_failed()?;
         let now = self.catalog.now()?;
         let version = now.snapshot.version();
-        let found = now.snapshot.table(schema, table)?;
-        if let (Some(stored), Some(authorization)) = (&found, &now.authorization) {
+        let stored_table = now.snapshot.table(schema, table)?;
+        if let (Some(stored), Some(authorization)) = (&stored_table, &now.authorization) {
             authorization.table(Privilege::Select, stored.record())?;
         }
-        let Some(stored) = found else {
+        let Some(stored) = stored_table else {
             let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
             return Err(EngineError::unsupported(format!("mapping \"{schema}.{table}\", which is no table of the store,"), hint));
         };
         let columns = chosen(&stored, columns)?;
-        let known = self.engine.statistics.get(&stored)?;
-        let mut numbering = RowWindow { next: 0, wanted: rows.unwrap_or(0..u64::MAX) };
+        let statistics = self.engine.statistics.get(&stored)?;
+        let mut numbering = RowWindow { next: 0, window: rows.unwrap_or(0..u64::MAX) };
         let mut parts = Vec::new();
-        for part in &known.parts {
+        for part in &statistics.parts {
             push(&mut parts, mapped(part, &columns, &mut numbering));
         }
         let schema = stored.schema().project(&columns).map_err(StoreError::from)?;
@@ -123,7 +123,7 @@ fn chosen(table: &TableSnapshot, names: Option<&[String]>) -> Result<Vec<usize>,
 /// The requested window of the table's rows, not counting deleted ones, which advances from part to part.
 struct RowWindow {
     next: u64,
-    wanted: Range<u64>,
+    window: Range<u64>,
 }
 
 impl RowWindow {
@@ -132,7 +132,7 @@ impl RowWindow {
         let first = self.next;
         self.next += rows.end - rows.start;
         let clip = |number: u64| rows.start + number.clamp(first, self.next) - first;
-        clip(self.wanted.start)..clip(self.wanted.end)
+        clip(self.window.start)..clip(self.window.end)
     }
 }
 
@@ -151,8 +151,8 @@ fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Opti
             batches.push(MappedBatch { index, offset, metadata_bytes, body_bytes, rows });
         }
     }
-    let wanted = first.max(numbering.wanted.start)..numbering.next.min(numbering.wanted.end);
-    if wanted.is_empty() {
+    let part_rows = first.max(numbering.window.start)..numbering.next.min(numbering.window.end);
+    if part_rows.is_empty() {
         return None;
     }
     match in_file {
@@ -160,7 +160,7 @@ fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Opti
             let (path, size_bytes) = (segment.path().to_path_buf(), segment.size_bytes());
             Some(MappedPart::File(MappedFile { path, size_bytes, columns, batches }))
         }
-        _ => Some(MappedPart::Rows(wanted)),
+        _ => Some(MappedPart::Rows(part_rows)),
     }
 }
 

@@ -18,7 +18,7 @@ use super::{Session, StartLock};
 use crate::dml::{Retry, is_change};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
-use crate::parameters::{Taken, fitted, parameter_number, parameter_numbers, values_of, wrong_count};
+use crate::parameters::{ArgumentParameters, fitted, parameter_number, parameter_numbers, values_of, wrong_count};
 use crate::queries::{Query, StatementKind, is_kill};
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
@@ -210,7 +210,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// For a foreign plan, which has no text.
     pub fn of_plan(plan: LogicalPlan) -> Result<Prepared, EngineError> {
-        Ok(Prepared { parameters: parameter_fields(&plan, &[], Taken::new(), 0)?, plan, declared: Vec::new() })
+        Ok(Prepared { parameters: parameter_fields(&plan, &[], ArgumentParameters::new(), 0)?, plan, declared: Vec::new() })
     }
 
     /// The plan with values for its parameters; parameters of table functions have got theirs before.
@@ -271,7 +271,7 @@ impl StatementContext {
         };
         // Without declared types, the plan has those that DataFusion has inferred.
         let declared = if has_types { fields } else { Vec::new() };
-        let parameters = parameter_fields(&plan, &declared, self.function_parameters.taken(), used)?;
+        let parameters = parameter_fields(&plan, &declared, self.function_parameters.parameters(), used)?;
         Ok(Prepared { plan, parameters, declared })
     }
 }
@@ -331,15 +331,20 @@ pub(super) fn takes_parameters(statement: &Statement) -> bool {
     )
 }
 
-/// The parameters of the plan, and those `taken` by table functions, which are in no plan. A text may use, or a PREPARE declare,
+/// The parameters of the plan, and `argument_parameters` of table functions, which are in no plan. A text may use, or a PREPARE declare,
 /// parameters that are not in the plan.
-fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, used: usize) -> Result<Vec<FieldRef>, EngineError> {
-    let mut known = plan.get_parameter_fields()?;
-    for (name, field) in taken {
-        known.entry(name).or_default().get_or_insert(field);
+fn parameter_fields(
+    plan: &LogicalPlan,
+    declared: &[FieldRef],
+    argument_parameters: ArgumentParameters,
+    used: usize,
+) -> Result<Vec<FieldRef>, EngineError> {
+    let mut fields = plan.get_parameter_fields()?;
+    for (name, field) in argument_parameters {
+        fields.entry(name).or_default().get_or_insert(field);
     }
     let mut last = used.max(declared.len());
-    for name in known.keys() {
+    for name in fields.keys() {
         // SQL was checked before; a foreign plan may use any number.
         let Some(number) = parameter_number(name).filter(|number| (1..=PARAMETERS_MAX).contains(number)) else {
             return Err(EngineError::unsupported(format!("the parameter {name}"), Some("write $1, $2, … or ?")));
@@ -349,7 +354,7 @@ fn parameter_fields(plan: &LogicalPlan, declared: &[FieldRef], taken: Taken, use
     let stated = stated_types(plan)?;
     let field = |number: usize| {
         let name = format!("${number}");
-        match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()).or_else(|| stated.get(&name).cloned()) {
+        match fields.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()).or_else(|| stated.get(&name).cloned()) {
             // The field of a tensor includes its shape.
             Some(field) => Arc::new(field.as_ref().clone().with_name(name).with_nullable(true)),
             None => Arc::new(Field::new(name, DataType::Null, true)),

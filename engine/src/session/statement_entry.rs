@@ -59,11 +59,11 @@ impl Session {
 
     /// If describing a statement fails, the client will not execute it. So the failure is recorded now, in the audit, the log and the
     /// counters. A description that succeeds records nothing.
-    pub(super) fn record_failed_describe<T>(&self, query: Arc<Query>, found: Result<T, EngineError>) -> Result<T, EngineError> {
-        if let Err(error) = &found {
+    pub(super) fn record_failed_describe<T>(&self, query: Arc<Query>, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        if let Err(error) = &result {
             self.engine.queries.record_failed_describe(query, self.record(), error);
         }
-        found
+        result
     }
 
     /// The progress of the session's most recent running statement; `None` if there is none. It does not wait and does not run a

@@ -18,8 +18,8 @@ const MANY_COLUMNS: usize = 256;
 impl Session {
     /// Whether [`Session::scan_table`] is worthwhile for a stored table.
     pub fn has_many_columns(&self, schema: &str, table: &str) -> Result<bool, EngineError> {
-        let found = self.catalog.now()?.snapshot.table(schema, table)?;
-        Ok(found.is_some_and(|table| table.schema().fields().len() >= MANY_COLUMNS))
+        let stored_table = self.catalog.now()?.snapshot.table(schema, table)?;
+        Ok(stored_table.is_some_and(|table| table.schema().fields().len() >= MANY_COLUMNS))
     }
 
     /// The result of `SELECT *` from a table, at a version of the store or as of now. `text` is what lists and the audit show.

@@ -24,13 +24,13 @@ use table::scan::skip_rows::SkipRows;
 /// A session's own state, without a catalog. All share DataFusion's `session_id`, which nothing reads: the engine numbers sessions
 /// itself.
 pub fn state(engine: &EngineShared) -> SessionState {
-    let mut state = engine.session_template.get_or_init(|| made(engine)).clone();
+    let mut state = engine.session_template.get_or_init(|| template(engine)).clone();
     // Functions registered with one session are not visible to the others.
     state.register_catalog_list(Arc::new(MemoryCatalogProviderList::new()));
     state
 }
 
-fn made(engine: &EngineShared) -> SessionState {
+fn template(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(engine.session_config())
         .with_runtime_env(Arc::clone(&engine.runtime))

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use datafusion::common::diagnostic::DiagnosticNote;
-use datafusion::common::{DataFusionError, TableReference};
+use datafusion::common::{DataFusionError, ResolvedTableReference, SchemaError, TableReference};
 use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
@@ -27,27 +27,27 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
     let place = locate(sql, &error).or_else(|| error_span(sql, state, &error));
     if let Some(wrong) = FunctionError::of(&error) {
         let called = name_in(sql, state, &wrong.name);
-        return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
+        return wrong.into_engine_error(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
     }
     if let Some(wrong) = wrong_widths(sql, &error) {
         return wrong;
     }
+    let missing = missing_column(&error);
     let error = match EngineError::from(error) {
+        EngineError::NoTable(table) => no_table(sql, catalog, &table),
+        EngineError::NoTableFunction(function) => {
+            let (position, hint) = (place_of(sql, &function), instead_of_table_function(&function).map(str::to_string));
+            EngineError::Sql { message: format!("there is no table function \"{function}\""), position, hint }
+        }
         EngineError::Sql { message, position, hint } => {
-            if let Some(table) = quoted(&message, "table '", "' not found") {
-                no_table(sql, catalog, table)
-            } else if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name))
-            {
+            if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name)) {
                 let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
                 EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
                 // DataFusion always suggests something, however different.
                 let hint = instead_of_function(function).map(str::to_string).or_else(|| near_function(state, function));
                 EngineError::Sql { message, position, hint }
-            } else if let Some(function) = quoted(&message, "table function '", "' not found") {
-                let hint = instead_of_table_function(function).map(str::to_string);
-                EngineError::Sql { message: format!("there is no table function \"{function}\""), position: place_of(sql, function), hint }
-            } else if let Some(alias) = quoted(&message, "column \"", "\" does not exist").and_then(|name| similar_alias(sql, name)) {
+            } else if let Some(alias) = missing.as_deref().and_then(|name| similar_alias(sql, name)) {
                 EngineError::Sql { message, position, hint: Some(similar_name(&alias)) }
             } else {
                 with_position(sql, message, position, hint)
@@ -68,7 +68,8 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
         EngineError::Sql { message, position, hint } => {
             let position = place.or(position);
             let is_near = hint.as_deref().is_some_and(|hint| hint.starts_with("did you mean"));
-            let hint = if is_near { hint } else { perhaps_text(sql, &message, position).or(hint) };
+            let text = || perhaps_text(sql, missing.as_deref()?, position);
+            let hint = if is_near { hint } else { text().or(hint) };
             EngineError::Sql { message, position, hint }
         }
         other => other,
@@ -86,9 +87,17 @@ fn wrong_widths(sql: &str, error: &DataFusionError) -> Option<EngineError> {
     Some(EngineError::Sql { message, position, hint: Some("give each SELECT as many columns as the others have".to_string()) })
 }
 
+/// The column that does not exist, if that is the error.
+fn missing_column(error: &DataFusionError) -> Option<String> {
+    let DataFusionError::SchemaError(error, _) = error.find_root() else { return None };
+    match error.as_ref() {
+        SchemaError::FieldNotFound { field, .. } => Some(field.flat_name()),
+        _ => None,
+    }
+}
+
 /// Double quotes make a name; users of other databases may mean a string.
-fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
-    let name = quoted(message, "column \"", "\" does not exist")?;
+fn perhaps_text(sql: &str, name: &str, position: Option<usize>) -> Option<String> {
     sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{}'", bounded(name)))
 }
 
@@ -178,25 +187,18 @@ fn similar_name(name: &str) -> String {
     format!("did you mean \"{name}\"?")
 }
 
-/// DataFusion says `table 'quiver.main.x' not found`; the message for users has the short name, and a similar one.
-fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
-    let in_schema = |schema: &str| full.strip_prefix("quiver.").and_then(|rest| rest.strip_prefix(schema)?.strip_prefix('.'));
-    if let Some((name, hint)) = in_schema(DEFAULT_NAMESPACE).and_then(|name| Some((name, instead_of_file(name)?))) {
+/// The message has the short name in the spelling of the statement, and the hint a similar one.
+fn no_table(sql: &str, catalog: &StoreCatalog, full: &ResolvedTableReference) -> EngineError {
+    let (schema, name) = (&*full.schema, base_name(&full.table));
+    if schema == DEFAULT_NAMESPACE
+        && let Some(hint) = instead_of_file(name)
+    {
         let message = format!("table \"{name}\" does not exist: a file is no table by its name");
-        return EngineError::Sql {
-            message,
-            position: place_of_text(sql, name).or_else(|| place_of(sql, name)),
-            hint: Some(hint.to_string()),
-        };
+        let position = place_of_text(sql, name).or_else(|| place_of(sql, name));
+        return EngineError::Sql { message, position, hint: Some(hint.to_string()) };
     }
-    // In the spelling of the statement, because quoted names keep their case.
-    let full = TableReference::parse_str_normalized(base_name(full), true);
-    let name = full.table();
-    let hint = near_table(catalog, &full);
-    let shown = match full.schema() {
-        Some(schema) if schema != DEFAULT_NAMESPACE => format!("{schema}.{name}"),
-        _ => name.to_string(),
-    };
+    let hint = near_table(catalog, &TableReference::partial(schema, name));
+    let shown = if schema == DEFAULT_NAMESPACE { name.to_string() } else { format!("{schema}.{name}") };
     EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
 }
 

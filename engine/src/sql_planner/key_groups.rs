@@ -17,10 +17,9 @@ use sql::merged_names::normalized;
 use table::catalog::{StatementTables, StoreTable};
 use table::constraints::primary_key;
 
-/// Whether the error is about a column that is not in GROUP BY.
+/// Whether the error is about a column that is not in GROUP BY. DataFusion gives it the general type of planning errors.
 pub fn is_about_groups(error: &DataFusionError) -> bool {
-    let text = error.to_string();
-    text.contains("must be in GROUP BY or an aggregate function") || text.contains("must appear in the GROUP BY clause")
+    matches!(error.find_root(), DataFusionError::Plan(message) if message.contains("must appear in the GROUP BY clause"))
 }
 
 /// Adds columns to GROUP BY; returns whether any was added.

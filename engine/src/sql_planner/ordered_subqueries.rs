@@ -98,12 +98,19 @@ fn of_distinct(on: DistinctOn) -> Result<Transformed<LogicalPlan>> {
 struct SubqueryColumns {
     /// The schema of the operator's input.
     schema: DFSchemaRef,
-    found: Vec<Expr>,
+    /// If that input is a projection, the schema of its input, which also has the columns that are not selected.
+    inner: Option<DFSchemaRef>,
+    /// Each with whether the projection itself computes it.
+    found: Vec<(Expr, bool)>,
 }
 
 impl SubqueryColumns {
     fn of(input: &LogicalPlan) -> SubqueryColumns {
-        SubqueryColumns { schema: Arc::clone(input.schema()), found: Vec::new() }
+        let inner = match input {
+            LogicalPlan::Projection(projection) => Some(Arc::clone(projection.input.schema())),
+            _ => None,
+        };
+        SubqueryColumns { schema: Arc::clone(input.schema()), inner, found: Vec::new() }
     }
 
     fn replace_in_keys(&mut self, keys: Vec<SortExpr>) -> Result<Vec<SortExpr>> {
@@ -113,14 +120,16 @@ impl SubqueryColumns {
     fn replace_in(&mut self, expr: Expr) -> Result<Expr> {
         expr.transform_down(|part| {
             let Some(subquery) = subquery_of(&part) else { return Ok(Transformed::no(part)) };
-            let is_known = |outer: &Expr| matches!(outer, Expr::OuterReferenceColumn(_, column) if self.schema.has_column(column));
-            if !subquery.outer_ref_columns.iter().all(is_known) {
+            let is_inner = !looks_only_at(subquery, |column| self.schema.has_column(column));
+            // A name without a table may be one of the result.
+            let is_in = |inner: &DFSchemaRef| looks_only_at(subquery, |column| column.relation.is_some() && inner.has_column(column));
+            if is_inner && !self.inner.as_ref().is_some_and(is_in) {
                 let feature = "a subquery in ORDER BY or DISTINCT ON about columns that are not selected";
                 return Err(EngineError::unsupported(feature, Some("add the columns to the SELECT list")).into_datafusion());
             }
-            let number = self.found.iter().position(|found| *found == part).unwrap_or(self.found.len());
+            let number = self.found.iter().position(|(found, _)| *found == part).unwrap_or(self.found.len());
             if number == self.found.len() {
-                self.found.push(part);
+                self.found.push((part, is_inner));
             }
             Ok(Transformed::new(Expr::Column(Column::new_unqualified(name(number))), true, TreeNodeRecursion::Jump))
         })
@@ -128,10 +137,25 @@ impl SubqueryColumns {
     }
 
     fn added_to(self, input: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
-        let columns = self.schema.columns().into_iter().map(Expr::Column);
-        let computed = self.found.into_iter().enumerate().map(|(number, expr)| expr.alias(name(number)));
-        Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns.chain(computed).collect(), input)?)))
+        let (mut inner, mut above) = (Vec::new(), Vec::new());
+        for (number, (expr, is_inner)) in self.found.into_iter().enumerate() {
+            let columns = if is_inner { &mut inner } else { &mut above };
+            columns.push(expr.alias(name(number)));
+        }
+        let input = match input.as_ref() {
+            LogicalPlan::Projection(Projection { expr, input, .. }) if !inner.is_empty() => widened(expr.clone(), inner, input)?,
+            _ => input,
+        };
+        if above.is_empty() {
+            return Ok(input);
+        }
+        widened(input.schema().columns().into_iter().map(Expr::Column).collect(), above, &input)
     }
+}
+
+fn widened(mut columns: Vec<Expr>, computed: Vec<Expr>, input: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+    columns.extend(computed);
+    Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, Arc::clone(input))?)))
 }
 
 /// A subquery that becomes a join. Others are constants.
@@ -143,6 +167,11 @@ fn subquery_of(expr: &Expr) -> Option<&Subquery> {
         Expr::ScalarSubquery(subquery) if !subquery.outer_ref_columns.is_empty() => Some(subquery),
         _ => None,
     }
+}
+
+/// Whether all columns of the outer query in a subquery are such.
+fn looks_only_at(subquery: &Subquery, is_such: impl Fn(&Column) -> bool) -> bool {
+    subquery.outer_ref_columns.iter().all(|outer| matches!(outer, Expr::OuterReferenceColumn(_, column) if is_such(column)))
 }
 
 fn name(number: usize) -> String {

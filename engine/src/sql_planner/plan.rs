@@ -22,10 +22,10 @@ use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
 use sql::array_literals::rewrite_arrays;
 use sql::function_clauses::check_clauses;
-use sql::having::{add_aggregates, is_about_having};
+use sql::having::{add_aggregates, lacks_aggregates};
 use sql::headers::Headers;
 use sql::insert_source::{put_placeholder, take_source, with_source};
-use sql::insert_width::{is_wrong_width, wrong_width};
+use sql::insert_width::wrong_width;
 use sql::order_names::{Mention, order_by_input};
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
@@ -157,10 +157,10 @@ fn with_referenced_columns(tables: &StatementTables<'_>, statement: &Statement) 
     with_input_names(tables, statement)
 }
 
-/// Whether the cause may be a missing column, or the planner could give a better message with all columns. Other errors, of memory, files
-/// or nodes, would be the same with whole tables.
+/// Whether the cause may be a missing column, or the planner could give a better message with all columns. Other errors, of memory, files,
+/// nodes or groups, would be the same with whole tables.
 fn may_be_of_columns(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..))
+    matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..)) && !is_about_groups(error)
 }
 
 /// Names in expressions of ORDER BY refer to columns of FROM first, then to columns of the result.
@@ -185,32 +185,34 @@ fn with_input_names(tables: &StatementTables<'_>, statement: &Statement) -> Resu
     }
 }
 
+/// Each HAVING without GROUP BY and aggregates gets an aggregate. If that does not help, the error is of the statement as it was written.
 fn with_unique_names(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
-    let error = match uniquely_named(tables, statement) {
-        Err(error) if is_about_having(&error) => error,
-        planned => return planned,
-    };
-    let mut statement = statement.clone();
-    add_aggregates(&mut statement)?;
-    uniquely_named(tables, &statement).map_err(|_| error)
+    if lacks_aggregates(tables.state, statement) {
+        let mut grouped = statement.clone();
+        add_aggregates(tables.state, &mut grouped)?;
+        if let Ok(plan) = uniquely_named(tables, &grouped) {
+            return Ok(plan);
+        }
+    }
+    uniquely_named(tables, statement)
 }
 
 fn uniquely_named(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    let explained = |statement: &Statement, error| wrong_width(statement, error, |query| with_array_calls(tables, query));
     let mut error = match with_array_calls(tables, statement.clone()) {
         Err(error) if is_about_names(&error) => error,
-        Err(error) if is_wrong_width(&error) => return Err(wrong_width(statement, error, |query| tables.plan(query))),
-        result => return result,
+        planned => return planned.map_err(|error| explained(statement, error)),
     };
     for (beside_wildcards, names_casts) in [(false, false), (true, false), (true, true)] {
-        let mut statement = statement.clone();
-        alias_duplicate_columns(&mut statement, beside_wildcards);
+        let mut unique = statement.clone();
+        alias_duplicate_columns(&mut unique, beside_wildcards);
         if names_casts {
-            name_casts(&mut statement);
+            name_casts(&mut unique);
         }
-        match with_array_calls(tables, statement) {
+        match with_array_calls(tables, unique.clone()) {
             Ok(plan) => return Ok(plan),
             // With unique names the planner reports what else is wrong with the statement.
-            Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
+            Err(other) if is_about_names(&error) && !is_about_names(&other) => error = explained(&unique, other),
             Err(_) => {}
         }
     }

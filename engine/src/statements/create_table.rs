@@ -29,9 +29,13 @@ use table::constraints::{ColumnClauses, Declared, column_clauses, default_value,
 use table::write::{Declarations, NewTable, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 
 /// Returns the number of rows, or `None` if the statement has no query.
-pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
+pub async fn create_table(
+    ctx: &StatementContext,
+    mut create: ast::CreateTable,
+    table_clauses: TableClauses,
+) -> Result<Option<u64>, EngineError> {
     if create.temporary {
-        return create_temporary(ctx, create, given).await;
+        return create_temporary(ctx, create, table_clauses).await;
     }
     let mut clauses = Vec::with_capacity(create.columns.len());
     let mut metadata = Vec::with_capacity(create.columns.len());
@@ -44,8 +48,8 @@ pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, 
     let constraints = std::mem::take(&mut create.constraints);
     let constraints = constraints.iter().map(table_constraint).collect::<Result<Vec<_>, _>>()?;
     let mut options = BTreeMap::new();
-    if let ast::CreateTableOptions::With(given) = std::mem::take(&mut create.table_options) {
-        set_options(&mut options, given)?;
+    if let ast::CreateTableOptions::With(with_options) = std::mem::take(&mut create.table_options) {
+        set_options(&mut options, with_options)?;
     }
     refuse_options(&create)?;
     let has_query = create.query.is_some();
@@ -53,8 +57,8 @@ pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, 
     let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = ctx.plan(statement).await? else {
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
-    command.input = with_column_list(command.input, &given.names)?;
-    create_from(ctx, command, given.key, CreateClauses { clauses, metadata, constraints, options, has_query }).await
+    command.input = with_column_list(command.input, &table_clauses.names)?;
+    create_from(ctx, command, table_clauses.key, CreateClauses { clauses, metadata, constraints, options, has_query }).await
 }
 
 /// The parts of a CREATE TABLE that its plan does not contain.
@@ -72,7 +76,7 @@ async fn create_from(
     ctx: &StatementContext,
     command: CreateMemoryTable,
     key: Vec<KeyColumn>,
-    said: CreateClauses,
+    create_clauses: CreateClauses,
 ) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
     let snapshot = ctx.catalog.snapshot();
@@ -82,7 +86,7 @@ async fn create_from(
     let table_exists = snapshot.table(&namespace, &table)?.is_some();
     let exists = table_exists || snapshot.view(&namespace, &table)?.is_some();
     ctx.catalog.check(|authorization| match snapshot.table(&namespace, &table)? {
-        Some(known) if command.or_replace => authorization.table(Privilege::Ownership, known.record()),
+        Some(old_table) if command.or_replace => authorization.table(Privilege::Ownership, old_table.record()),
         _ => authorization.schema(Privilege::Create, &namespace),
     })?;
     if exists && command.if_not_exists {
@@ -92,12 +96,12 @@ async fn create_from(
         let kind = if table_exists { "table" } else { "view" };
         return Err(StoreError::is_taken(kind, &namespace, &table).into());
     }
-    let has_query = said.has_query;
+    let has_query = create_clauses.has_query;
     // In an unanalyzed plan, a UNION has the types of its first query and a CASE those of its first branch. Errors of the query are
     // reported when it runs.
     let analyzed = ctx.analyzed(&command.input).await;
     let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
-    let draft = drafted(ctx, &table, input.schema().as_arrow(), said)?;
+    let draft = drafted(ctx, &table, input.schema().as_arrow(), create_clauses)?;
     let schema = draft.schema();
     let cluster_key = key_of(&schema, &key)?;
     let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options };
@@ -125,19 +129,19 @@ async fn filled(ctx: &StatementContext, input: &LogicalPlan, target: WriteTarget
 }
 
 /// The table with its defaults and constraints.
-fn drafted(ctx: &StatementContext, table: &str, input: &Schema, said: CreateClauses) -> Result<Draft, EngineError> {
-    let not_null: Vec<bool> = said.clauses.iter().map(|clauses| clauses.not_null).collect();
-    let schema = table_schema(input, said.has_query.then_some(not_null.as_slice()))?;
-    let mut metadata = said.metadata.into_iter();
+fn drafted(ctx: &StatementContext, table: &str, input: &Schema, create_clauses: CreateClauses) -> Result<Draft, EngineError> {
+    let not_null: Vec<bool> = create_clauses.clauses.iter().map(|clauses| clauses.not_null).collect();
+    let schema = table_schema(input, create_clauses.has_query.then_some(not_null.as_slice()))?;
+    let mut metadata = create_clauses.metadata.into_iter();
     let fields = schema.fields().iter().map(|field| match metadata.next() {
         Some(metadata) => Arc::new(field.as_ref().clone().with_metadata(metadata)),
         None => Arc::clone(field),
     });
     let schema = Schema::new(fields.collect::<Vec<_>>());
     let mut draft = Draft::new(table, &schema);
-    draft.options = said.options;
+    draft.options = create_clauses.options;
     let mut declared = Vec::new();
-    for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
+    for (column, clauses) in draft.columns.iter_mut().zip(create_clauses.clauses) {
         if let Some(sql) = clauses.default {
             // Refused here and not at the first row.
             default_value(&ctx.engine.rules, &sql, &column.field).map_err(|error| ctx.located(error))?;
@@ -145,7 +149,7 @@ fn drafted(ctx: &StatementContext, table: &str, input: &Schema, said: CreateClau
         }
         declared.extend(clauses.constraints);
     }
-    declared.extend(said.constraints);
+    declared.extend(create_clauses.constraints);
     declared.into_iter().try_for_each(|declared| draft.declare(ctx, declared))?;
     Ok(draft)
 }

@@ -75,7 +75,7 @@ fn create_view(ctx: &StatementContext, command: CreateView) -> Result<(), Engine
 /// Only the owner of a view may replace it.
 pub fn check_new_view(ctx: &StatementContext, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
     ctx.catalog.check(|authorization| match ctx.catalog.snapshot().view(&view.namespace, &view.name)? {
-        Some(known) if or_replace => authorization.view(Privilege::Ownership, &known),
+        Some(old_view) if or_replace => authorization.view(Privilege::Ownership, &old_view),
         _ => authorization.schema(Privilege::Create, &view.namespace),
     })
 }
@@ -101,10 +101,10 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
     }
 }
 
-fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
+fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, kind: &'static str) -> Result<(), EngineError> {
     let temporary = ctx.catalog.temporary();
     if let Some(table) = temporary.named(name) {
-        if wanted == "view" {
+        if kind == "view" {
             let message = format!("\"{}\" is a temporary table, not a view", table.name);
             let hint = Some("use DROP TABLE, or name the view with its schema".into());
             return Err(EngineError::Sql { message, position: None, hint });
@@ -122,7 +122,7 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, wa
         (None, None) => Ok(()),
     })?;
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
-    match (wanted, is_table, view.is_some()) {
+    match (kind, is_table, view.is_some()) {
         ("table", true, _) => commit(ctx, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
         ("table", _, true) if is_external => commit(ctx, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
         ("view", _, true) if !is_external => commit(ctx, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
@@ -131,11 +131,11 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, wa
             let listing = ctx.catalog.listing()?;
             let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
             let hint = near.map(|near| format!("did you mean \"{near}\"?"));
-            Err(EngineError::Sql { message: format!("{wanted} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
+            Err(EngineError::Sql { message: format!("{kind} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
         }
         _ => {
             let (is, use_instead) = if is_table || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
-            let message = format!("\"{name}\" is a {is}, not a {wanted}");
+            let message = format!("\"{name}\" is a {is}, not a {kind}");
             Err(EngineError::Sql { message, position: None, hint: Some(format!("use {use_instead}")) })
         }
     }

@@ -110,8 +110,8 @@ impl Draft {
         let Declared { name, rule } = declared;
         let constraint = match rule {
             DeclaredRule::PrimaryKey(columns) => {
-                if let Some(known) = self.constraints.iter().find(|known| known.is_primary_key()) {
-                    let message = format!("table \"{}\" has a primary key already: \"{}\"", self.name, known.name);
+                if let Some(key) = self.constraints.iter().find(|key| key.is_primary_key()) {
+                    let message = format!("table \"{}\" has a primary key already: \"{}\"", self.name, key.name);
                     return Err(EngineError::Sql { message, position: None, hint: Some("a second key is UNIQUE".into()) });
                 }
                 let places = self.key_places(&columns)?;
@@ -161,14 +161,14 @@ impl Draft {
         Ok(places)
     }
 
-    fn constraint_name(&self, given: Option<String>, made: impl FnOnce() -> String) -> Result<String, EngineError> {
-        let is_taken = |name: &str| self.constraints.iter().any(|known| known.name == name);
-        if let Some(name) = given {
+    fn constraint_name(&self, name: Option<String>, default_name: impl FnOnce() -> String) -> Result<String, EngineError> {
+        let is_taken = |name: &str| self.constraints.iter().any(|constraint| constraint.name == name);
+        if let Some(name) = name {
             return if is_taken(&name) { Err(StoreError::AlreadyExists { kind: "constraint", name }.into()) } else { Ok(name) };
         }
-        let made = made();
-        let numbered = (1..).map(|number| format!("{made}{number}"));
-        Ok(std::iter::once(made.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(made))
+        let default_name = default_name();
+        let numbered = (1..).map(|number| format!("{default_name}{number}"));
+        Ok(std::iter::once(default_name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(default_name))
     }
 
     pub fn constraint_texts(&self) -> Result<Vec<String>, EngineError> {

@@ -22,7 +22,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
     refuse(&table)?;
     if !is_remote(&table) {
         for location in &mut table.locations {
-            *location = found(location)?;
+            *location = absolute_location(location)?;
         }
     }
     // This reads the files' schema, or asks the node: an unreadable table is refused now and not when it is queried.
@@ -49,7 +49,7 @@ fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
 }
 
 /// The absolute location; it must exist.
-fn found(location: &str) -> Result<String, EngineError> {
+fn absolute_location(location: &str) -> Result<String, EngineError> {
     if let Some((scheme, _)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") {
         if is_of_node(scheme) {
             return Err(EngineError::unsupported("a file on another node", Some("a table there is STORED AS QUIVER")));

@@ -11,14 +11,14 @@ use table::constraints::identifier;
 const OPTIONS: [(&str, &[&str]); 1] = [("durability", &["sync", "async"])];
 
 /// Sets the given options; the others stay.
-pub fn set_options(options: &mut BTreeMap<String, String>, given: Vec<SqlOption>) -> Result<(), EngineError> {
-    for option in given {
+pub fn set_options(options: &mut BTreeMap<String, String>, sql_options: Vec<SqlOption>) -> Result<(), EngineError> {
+    for option in sql_options {
         let SqlOption::KeyValue { key, value } = option else {
             return Err(EngineError::unsupported(format!("the table option {option}"), Some("write options as name = 'value'")));
         };
         let name = identifier(&key).to_lowercase();
-        let Some((name, values)) = OPTIONS.iter().find(|(known, _)| *known == name) else {
-            let names = || OPTIONS.iter().map(|(known, _)| *known);
+        let Some((name, values)) = OPTIONS.iter().find(|(other, _)| *other == name) else {
+            let names = || OPTIONS.iter().map(|(other, _)| *other);
             let hint = match nearest(&name, names()) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => format!("options there are: {}", names().collect::<Vec<_>>().join(", ")),

@@ -27,16 +27,16 @@ use table::temporary::ChunkBuilder;
 pub async fn create_temporary(
     ctx: &StatementContext,
     mut create: ast::CreateTable,
-    given: TableClauses,
+    table_clauses: TableClauses,
 ) -> Result<Option<u64>, EngineError> {
-    let declared = declared_columns(&mut create, &given)?;
+    let declared = declared_columns(&mut create, &table_clauses)?;
     create.temporary = false;
     let has_query = create.query.is_some();
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
     let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = ctx.plan(statement).await? else {
         return Err(EngineError::unsupported("this form of CREATE VOLATILE TABLE", None));
     };
-    command.input = with_column_list(command.input, &given.names)?;
+    command.input = with_column_list(command.input, &table_clauses.names)?;
     let name = own_name(&command.name)?;
     let tables = ctx.catalog.temporary();
     if command.if_not_exists && tables.get(&name).is_some() {
@@ -68,9 +68,9 @@ struct DeclaredTable {
 }
 
 /// By column, if columns are declared. Other options of a stored table are refused.
-fn declared_columns(create: &mut ast::CreateTable, given: &TableClauses) -> Result<Vec<DeclaredTable>, EngineError> {
+fn declared_columns(create: &mut ast::CreateTable, table_clauses: &TableClauses) -> Result<Vec<DeclaredTable>, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(format!("{what} of a temporary table"), Some(hint)));
-    if !given.key.is_empty() {
+    if !table_clauses.key.is_empty() {
         return refuse("ORDER BY", "order the rows in the query, after AS");
     }
     if !matches!(create.table_options, ast::CreateTableOptions::None) {
@@ -134,10 +134,10 @@ async fn collect_rows(
 
 /// The types of the incoming rows, with the planned or declared names and metadata. Columns may become NULL later, whatever this query
 /// yields, unless they are declared NOT NULL.
-fn kept_schema(found: &Schema, planned: &Schema, declared: &[DeclaredTable]) -> SchemaRef {
+fn kept_schema(schema: &Schema, planned: &Schema, declared: &[DeclaredTable]) -> SchemaRef {
     let mut declared = declared.iter();
-    let fields = found.fields().iter().zip(planned.fields()).map(|(found, planned)| {
-        let field = Field::new(planned.name(), found.data_type().clone(), true);
+    let fields = schema.fields().iter().zip(planned.fields()).map(|(source, planned)| {
+        let field = Field::new(planned.name(), source.data_type().clone(), true);
         match declared.next() {
             Some(declared) => field.with_nullable(!declared.not_null).with_metadata(declared.metadata.clone()),
             None => field.with_metadata(planned.metadata().clone()),

@@ -30,17 +30,17 @@ const AUDIT_RETENTION: &str = "audit_retention";
 pub async fn run_versions(ctx: &StatementContext, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
     match statement {
         VersionStatement::CreateSnapshot { name, if_not_exists } => {
-            if !(if_not_exists && named(ctx).iter().any(|known| known.name == name)) {
+            if !(if_not_exists && named(ctx).iter().any(|snapshot| snapshot.name == name)) {
                 create_snapshot(ctx, &name)?;
             }
             Ok(None)
         }
         VersionStatement::DropSnapshot { name, if_exists } => {
-            let known = named(ctx);
-            match known.iter().any(|known| known.name == name) {
+            let snapshots = named(ctx);
+            match snapshots.iter().any(|snapshot| snapshot.name == name) {
                 true => commit(ctx, "DROP SNAPSHOT", |transaction| transaction.drop_snapshot(&name))?,
                 false if if_exists => {}
-                false => return Err(no_snapshot(&name, known.iter().map(|known| known.name.as_str()))),
+                false => return Err(no_snapshot(&name, snapshots.iter().map(|snapshot| snapshot.name.as_str()))),
             }
             Ok(None)
         }

@@ -84,7 +84,7 @@ impl SystemSchema {
 }
 
 fn find(name: &str) -> Option<Rows> {
-    TABLES.iter().find(|(known, _)| *known == name).map(|(_, rows)| *rows)
+    TABLES.iter().find(|(other, _)| *other == name).map(|(_, rows)| *rows)
 }
 
 #[async_trait]
@@ -161,7 +161,7 @@ impl TableProvider for SystemTable {
         };
         let rows = (self.rows)(Some(&source))?;
         let scan = MemorySourceConfig::try_new_exec(&[vec![rows.clone()]], rows.schema(), projection.cloned())?;
-        let seen = projection.map_or_else(|| Ok(self.schema()), |places| self.schema.project(places).map(Arc::new))?;
-        plan_in_zone(scan, &seen)
+        let schema = projection.map_or_else(|| Ok(self.schema()), |places| self.schema.project(places).map(Arc::new))?;
+        plan_in_zone(scan, &schema)
     }
 }

@@ -18,9 +18,9 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     if let Some(source) = source {
         versions = source.engine.store.versions().map_err(store_error)?;
         if !is_for_all {
-            let seen: Vec<String> =
+            let table_names: Vec<String> =
                 source.tables()?.iter().map(|table| format!("{}.{}", table.record().namespace, table.record().name)).collect();
-            versions.iter_mut().for_each(|info| info.tables.retain(|name| seen.contains(name)));
+            versions.iter_mut().for_each(|info| info.tables.retain(|name| table_names.contains(name)));
         }
         for snapshot in source.snapshot.named_snapshots() {
             names.entry(snapshot.version).or_default().push(snapshot.name);

@@ -10,7 +10,7 @@ use super::build::{REQUIRED, batch, booleans, instants, lists, texts};
 use super::source::Source;
 
 /// Admins see everybody, other users see themselves and their roles.
-fn known(source: Option<&Source<'_>>, is_user: bool) -> Vec<Arc<PrincipalRecord>> {
+fn principals(source: Option<&Source<'_>>, is_user: bool) -> Vec<Arc<PrincipalRecord>> {
     let Some(source) = source else { return Vec::new() };
     let access = source.engine.store.access();
     let is_known = |record: &&Arc<PrincipalRecord>| record.is_user() == is_user && source.knows(&record.name);
@@ -18,7 +18,7 @@ fn known(source: Option<&Source<'_>>, is_user: bool) -> Vec<Arc<PrincipalRecord>
 }
 
 pub fn users(source: Option<&Source<'_>>) -> Result<RecordBatch> {
-    let users = known(source, true);
+    let users = principals(source, true);
     let roles: Vec<Vec<String>> = users.iter().map(|user| user.member_of.iter().cloned().collect()).collect();
     batch(vec![
         ("user_name", texts(users.iter().map(|user| Some(&user.name))), REQUIRED),
@@ -29,13 +29,13 @@ pub fn users(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 }
 
 pub fn roles(source: Option<&Source<'_>>) -> Result<RecordBatch> {
-    let roles = known(source, false);
+    let roles = principals(source, false);
     let access = source.map(|source| source.engine.store.access()).unwrap_or_default();
-    let given: Vec<Vec<String>> = roles.iter().map(|role| role.member_of.iter().cloned().collect()).collect();
+    let memberships: Vec<Vec<String>> = roles.iter().map(|role| role.member_of.iter().cloned().collect()).collect();
     let members: Vec<Vec<String>> = roles.iter().map(|role| members_of(source, &access, &role.name)).collect();
     batch(vec![
         ("role_name", texts(roles.iter().map(|role| Some(&role.name))), REQUIRED),
-        ("roles", lists(given.iter().map(Vec::as_slice)), REQUIRED),
+        ("roles", lists(memberships.iter().map(Vec::as_slice)), REQUIRED),
         ("members", lists(members.iter().map(Vec::as_slice)), REQUIRED),
         ("created_at", instants(roles.iter().map(|role| Some(role.created_at_ms))), REQUIRED),
     ])

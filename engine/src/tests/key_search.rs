@@ -41,8 +41,8 @@ impl Table {
         new.add(key, &[ids]).unwrap();
         let (key_set, _) = new.key_set().unwrap();
         let parts = all_parts(&table).unwrap();
-        let found = key_search(&rules, &table, &parts).find(key, &key_set).unwrap();
-        (found.hashes.len(), found.rows_read)
+        let matches = key_search(&rules, &table, &parts).find(key, &key_set).unwrap();
+        (matches.hashes.len(), matches.rows_read)
     }
 }
 
@@ -52,8 +52,8 @@ fn of_ordered_keys_one_zone_is_read_for_one_key() {
     assert_eq!(table.search(&[200_000]), (1, 8_192));
     assert_eq!(table.search(&[200_001]), (0, 8_192));
     assert_eq!(table.search(&[-1, 2 * ROWS]), (0, 0));
-    let (found, read) = table.search(&[1_000, 1_001, 100_000, 599_998]);
-    assert_eq!(found, 3);
+    let (count, read) = table.search(&[1_000, 1_001, 100_000, 599_998]);
+    assert_eq!(count, 3);
     assert!(read <= 3 * 8_192, "{read}");
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use parking_lot::Mutex;
-use pmem_store::CommitCheck;
+use pmem_store::{CommitCheck, Transaction};
 use tokio::runtime::Builder;
 
 use crate::engine::Engine;
 use crate::options::EngineOptions;
+use crate::session::Session;
 use common::error::EngineError;
 use table::commit_guard::{CommitGuard, StopReason};
 
@@ -148,5 +149,36 @@ fn other_tasks_go_on_while_a_commit_blocks_the_only_thread() {
             .unwrap()
             .unwrap();
         runtime.block_on(committing).unwrap().unwrap();
+    }
+}
+
+#[test]
+fn others_commit_while_a_commit_looks_for_its_keys_and_it_sees_the_keys_that_they_take() {
+    let engine = Engine::open_temporary(EngineOptions::default()).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let run = |session: &Session, sql: &str| {
+        runtime.block_on(async { session.execute(sql).await.unwrap().collect().await.unwrap() });
+    };
+    let others = engine.session().unwrap();
+    run(&others, "CREATE TABLE t (i bigint PRIMARY KEY)");
+    run(&others, "CREATE TABLE u (i bigint)");
+    for (own_key, other_key) in [(1, 2), (3, 3)] {
+        let session = engine.session().unwrap();
+        run(&session, "BEGIN");
+        run(&session, &format!("INSERT INTO t VALUES ({own_key})"));
+        let (end, begun, work) = at_work();
+        let add_check = |transaction: &mut Transaction| {
+            // It comes after the check of the keys, which looks again when the commits are locked.
+            transaction.check_on_commit(check(work));
+            Ok(())
+        };
+        session.catalog.write_scope().change("INSERT", add_check).unwrap();
+        let slot = Arc::clone(&session.transaction);
+        let committing = std::thread::spawn(move || slot.commit());
+        begun.recv_timeout(LIMIT).unwrap();
+        run(&others, "INSERT INTO u VALUES (1)");
+        run(&others, &format!("INSERT INTO t VALUES ({other_key})"));
+        end.send(()).unwrap();
+        assert_eq!(committing.join().unwrap().is_err(), own_key == other_key);
     }
 }

@@ -36,17 +36,17 @@ pub fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<Record
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let schema = batch.schema();
     let columns = batch.columns().iter().zip(schema.fields()).zip(physical.fields());
-    let columns = columns.map(|((column, found), wanted)| -> Result<_, StoreError> {
-        let made = match with_floats(column.data_type(), wanted.data_type()) {
-            Some(_) => cast_nearest(column, wanted.data_type(), &options)?,
+    let columns = columns.map(|((column, field), physical_field)| -> Result<_, StoreError> {
+        let array = match with_floats(column.data_type(), physical_field.data_type()) {
+            Some(_) => cast_nearest(column, physical_field.data_type(), &options)?,
             None => Arc::clone(column),
         };
-        let made = with_one_nan(&made);
-        let field = match made.data_type() == found.data_type() {
-            true => Arc::clone(found),
-            false => Arc::new(found.as_ref().clone().with_data_type(made.data_type().clone())),
+        let array = with_one_nan(&array);
+        let field = match array.data_type() == field.data_type() {
+            true => Arc::clone(field),
+            false => Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone())),
         };
-        Ok((field, made))
+        Ok((field, array))
     });
     let (fields, columns): (Vec<_>, _) = columns.collect::<Result<Vec<_>, StoreError>>()?.into_iter().unzip();
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));

@@ -22,7 +22,7 @@ pub fn schema_in_zone(schema: &SchemaRef, zone: Option<&str>) -> SchemaRef {
         return Arc::clone(schema);
     };
     let fields = schema.fields().iter().map(|field| match type_in_zone(field.data_type(), zone) {
-        Some(seen) => Arc::new(Field::clone(field).with_data_type(seen)),
+        Some(zoned_type) => Arc::new(Field::clone(field).with_data_type(zoned_type)),
         None => Arc::clone(field),
     });
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
@@ -34,46 +34,46 @@ fn type_in_zone(data_type: &DataType, zone: &str) -> Option<DataType> {
         return (own.as_ref() != zone).then(|| DataType::Timestamp(*unit, Some(zone.into())));
     }
     let inner = fields_of(data_type).iter().enumerate().filter_map(|(place, field)| Some((place, type_in_zone(field.data_type(), zone)?)));
-    inner.fold(None, |seen, (place, inner)| Some(with_field(seen.as_ref().unwrap_or(data_type), place, inner)))
+    inner.fold(None, |result, (place, inner)| Some(with_field(result.as_ref().unwrap_or(data_type), place, inner)))
 }
 
 /// Casts the statistics of columns to the zones of `schema`.
 fn statistics_in_zone(statistics: &Statistics, schema: &Schema) -> Statistics {
     let columns = statistics.column_statistics.iter().zip(schema.fields());
-    let column_statistics = columns.map(|(known, field)| column_in_zone(known, field.data_type())).collect();
+    let column_statistics = columns.map(|(column, field)| column_in_zone(column, field.data_type())).collect();
     Statistics { column_statistics, ..statistics.clone() }
 }
 
-/// The same for one column, which is seen as type `seen`.
-pub fn column_in_zone(known: &ColumnStatistics, seen: &DataType) -> ColumnStatistics {
+/// The same for one column, which is seen as `data_type`.
+pub fn column_in_zone(statistics: &ColumnStatistics, data_type: &DataType) -> ColumnStatistics {
     let bound = |bound: &Precision<ScalarValue>| match bound.get_value() {
-        Some(value) if value.data_type() != *seen => match value.cast_to(seen) {
+        Some(value) if value.data_type() != *data_type => match value.cast_to(data_type) {
             Ok(value) => bound.clone().map(|_| value.clone()),
             Err(_) => Precision::Absent,
         },
         _ => bound.clone(),
     };
-    ColumnStatistics { min_value: bound(&known.min_value), max_value: bound(&known.max_value), ..known.clone() }
+    ColumnStatistics { min_value: bound(&statistics.min_value), max_value: bound(&statistics.max_value), ..statistics.clone() }
 }
 
 /// Casts the rows of a plan to the types that a session sees.
-pub fn plan_in_zone(plan: Arc<dyn ExecutionPlan>, seen: &Schema) -> Result<Arc<dyn ExecutionPlan>> {
-    let found = plan.schema();
-    if found.fields().iter().zip(seen.fields()).all(|(found, seen)| found.data_type() == seen.data_type()) {
+pub fn plan_in_zone(plan: Arc<dyn ExecutionPlan>, schema: &Schema) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan_schema = plan.schema();
+    if plan_schema.fields().iter().zip(schema.fields()).all(|(one, other)| one.data_type() == other.data_type()) {
         return Ok(plan);
     }
-    let columns = found.fields().iter().zip(seen.fields()).enumerate().map(|(place, (field, seen))| {
+    let columns = plan_schema.fields().iter().zip(schema.fields()).enumerate().map(|(place, (field, zoned_field))| {
         let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), place));
-        Ok((cast(column, &found, seen.data_type().clone())?, field.name().clone()))
+        Ok((cast(column, &plan_schema, zoned_field.data_type().clone())?, field.name().clone()))
     });
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Result<Vec<_>>>()?, plan)?))
 }
 
 /// A table of files or of another node, as a session in this zone sees it.
 pub fn table_in_zone(table: Arc<dyn TableProvider>, zone: Option<&str>) -> Arc<dyn TableProvider> {
-    let found = table.schema();
-    let schema = schema_in_zone(&found, zone);
-    if Arc::ptr_eq(&found, &schema) { table } else { Arc::new(TableInZone { table, schema }) }
+    let own_schema = table.schema();
+    let schema = schema_in_zone(&own_schema, zone);
+    if Arc::ptr_eq(&own_schema, &schema) { table } else { Arc::new(TableInZone { table, schema }) }
 }
 
 #[derive(Debug)]
@@ -85,9 +85,9 @@ pub struct TableInZone {
 impl TableInZone {
     /// Whether the types of a filter's columns are the same in the underlying table.
     fn is_of_table(&self, filter: &Expr) -> bool {
-        let found = self.table.schema();
+        let own_schema = self.table.schema();
         let type_of = |schema: &Schema, name: &str| schema.field_with_name(name).ok().map(|field| field.data_type().clone());
-        filter.column_refs().iter().all(|column| type_of(&found, &column.name) == type_of(&self.schema, &column.name))
+        filter.column_refs().iter().all(|column| type_of(&own_schema, &column.name) == type_of(&self.schema, &column.name))
     }
 }
 

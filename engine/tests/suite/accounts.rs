@@ -50,18 +50,18 @@ fn transfer(session: &Session, random: &mut Random) -> bool {
 fn look(session: &Session, transactional: bool) {
     let sums = "SELECT (SELECT sum(balance) FROM accounts), (SELECT count(*) FROM accounts), (SELECT count(*) FROM transfers)";
     if !transactional {
-        let seen = run(session, sums).unwrap();
-        assert!(seen[0].starts_with(&format!("{}|{ACCOUNTS}|", ACCOUNTS as i64 * EACH)), "{seen:?}");
+        let rows = run(session, sums).unwrap();
+        assert!(rows[0].starts_with(&format!("{}|{ACCOUNTS}|", ACCOUNTS as i64 * EACH)), "{rows:?}");
         return;
     }
     run(session, "BEGIN READ ONLY").unwrap();
     let (first, again) = (run(session, sums).unwrap(), run(session, sums).unwrap());
     assert_eq!(first, again);
-    let kept = "SELECT count(*) FROM (SELECT id, balance FROM accounts) a LEFT JOIN (\
+    let disagreements = "SELECT count(*) FROM (SELECT id, balance FROM accounts) a LEFT JOIN (\
                 SELECT x.id, sum(x.amount) AS moved FROM (SELECT \"to\" AS id, amount FROM transfers \
                 UNION ALL SELECT \"from\", -amount FROM transfers) x GROUP BY x.id) t ON a.id = t.id \
                 WHERE a.balance <> 1000 + coalesce(t.moved, 0)";
-    assert_eq!(run(session, kept).unwrap(), ["0"], "an account and its transfers disagree");
+    assert_eq!(run(session, disagreements).unwrap(), ["0"], "an account and its transfers disagree");
     run(session, "COMMIT").unwrap();
 }
 

@@ -15,9 +15,9 @@ fn table() -> Db {
     db
 }
 
-fn hint(db: &Db, sql: &str, wanted: &str) {
+fn hint(db: &Db, sql: &str, expected: &str) {
     let error = db.error(sql);
-    assert!(error.hint().is_some_and(|hint| hint.contains(wanted)), "{sql}: {error} ({:?})", error.hint());
+    assert!(error.hint().is_some_and(|hint| hint.contains(expected)), "{sql}: {error} ({:?})", error.hint());
 }
 
 #[test]

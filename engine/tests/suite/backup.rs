@@ -50,11 +50,11 @@ fn what_sql_has_declared_survives_a_backup() {
         "SHOW SNAPSHOTS",
         "SELECT schema_name, table_name, column_name, data_type, column_default FROM system.columns ORDER BY 1, 2, 3",
     ];
-    let wanted: Vec<Vec<String>> = queries.iter().map(|sql| db.rows(sql)).collect();
+    let expected: Vec<Vec<String>> = queries.iter().map(|sql| db.rows(sql)).collect();
     back_up(&db);
     let restored = restore(&db, "restored");
-    for (sql, wanted) in queries.iter().zip(wanted) {
-        assert_eq!(ask(Path::new(&restored), sql), wanted, "{sql}");
+    for (sql, expected) in queries.iter().zip(expected) {
+        assert_eq!(ask(Path::new(&restored), sql), expected, "{sql}");
     }
     let engine = Engine::open(Path::new(&restored), options()).unwrap();
     let session = engine.session().unwrap();

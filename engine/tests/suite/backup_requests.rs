@@ -79,8 +79,8 @@ fn what_is_wrong_with_the_place_of_a_backup_is_said_to_who_asked() {
 fn several_may_ask_at_once_also_for_the_same_place() {
     let db = with_rows();
     std::thread::scope(|scope| {
-        let asked: Vec<_> = ["a", "b", "b", "c", "a"].iter().map(|to| scope.spawn(|| ask(&db, to).unwrap())).collect();
-        asked.into_iter().for_each(|asker| drop(asker.join().unwrap()));
+        let askers: Vec<_> = ["a", "b", "b", "c", "a"].iter().map(|to| scope.spawn(|| ask(&db, to).unwrap())).collect();
+        askers.into_iter().for_each(|asker| drop(asker.join().unwrap()));
     });
     assert_eq!(["a", "b", "c"].map(|name| rows_in(&db, name)), ["50000", "50000", "50000"]);
     assert!(!has_requests(&db));
@@ -130,19 +130,19 @@ fn another_holder_goes_on_with_what_the_last_one_has_taken() {
     let dir = with_rows().closed();
     let path = dir.path().join("store");
     let mut last = Inbox::new(&path);
-    let asked = PendingRequest::submit(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
+    let pending_request = PendingRequest::submit(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
     assert_eq!(last.look().len(), 1);
     let _engine = Engine::open(&path, options()).unwrap();
-    wait_until("there is an answer", || matches!(asked.look().unwrap(), RequestState::Done(_)));
-    assert!(matches!(asked.look().unwrap(), RequestState::Done(Answer::Done(report)) if report.linked.files == 4));
+    wait_until("there is an answer", || matches!(pending_request.look().unwrap(), RequestState::Done(_)));
+    assert!(matches!(pending_request.look().unwrap(), RequestState::Done(Answer::Done(report)) if report.linked.files == 4));
 }
 
 /// A target that keeps a backup waiting: nobody reads the pipe in the place of a file that it makes.
 fn stuck(db: &Db) -> PathBuf {
     let to = PathBuf::from(db.file("stuck"));
     fs::create_dir(&to).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(to.join("quiver-backup.new")).status().unwrap();
-    assert!(made.success());
+    let status = std::process::Command::new("mkfifo").arg(to.join("quiver-backup.new")).status().unwrap();
+    assert!(status.success());
     to
 }
 
@@ -185,14 +185,14 @@ fn garbage_among_requests_disturbs_nobody() {
     fs::create_dir(&requests).unwrap();
     fs::write(requests.join("1-1.json"), vec![b'x'; 1 << 20]).unwrap();
     fs::write(requests.join("1-2.json"), b"\xff\xfe{").unwrap();
-    let held = fs::File::open(requests.join("1-2.json")).unwrap();
-    held.lock().unwrap();
+    let file = fs::File::open(requests.join("1-2.json")).unwrap();
+    file.lock().unwrap();
     assert_eq!(ask(&db, "backup").unwrap().linked.files, 4);
     assert!(!requests.join("1-1.json").exists());
     let answer = requests.join("1-2.done");
     wait_until("it is answered", || answer.exists());
     assert!(fs::read_to_string(answer).unwrap().contains("cannot be understood"));
-    drop(held);
+    drop(file);
     let db = db.reopened();
     assert!(!has_requests(&db));
 }

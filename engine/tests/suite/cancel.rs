@@ -143,11 +143,11 @@ fn a_window_that_was_left_does_not_end_the_next_one() {
         format!("WITH w AS (SELECT id, {window} FROM t) SELECT one.id, one.a, two.b FROM w AS one JOIN w AS two ON one.id = two.id");
     for sql in ["SELECT * FROM v", "EXECUTE p", twice.as_str()] {
         for _ in 0..3 {
-            let left = wait(async {
+            let row_count = wait(async {
                 let mut output = db.session.execute(sql).await.unwrap();
                 output.next().await.unwrap().unwrap().num_rows()
             });
-            assert!(left > 0);
+            assert!(row_count > 0);
             assert_eq!(db.run(sql).row_count(), 100_000, "{sql}");
         }
     }
@@ -189,8 +189,8 @@ fn a_table_made_from_a_query_stops_and_leaves_nothing() {
     let watched = Watched::new("q-ctas");
     watched.block_on(async {
         // All of it runs inside `execute`: giving up waiting is what cancels it.
-        let made = db.session.execute("CREATE TABLE made AS SELECT a.r + b.r AS x FROM t a JOIN t b ON a.k = b.k");
-        assert!(tokio::time::timeout(Duration::from_millis(400), made).await.is_err());
+        let statement = db.session.execute("CREATE TABLE made AS SELECT a.r + b.r AS x FROM t a JOIN t b ON a.k = b.k");
+        assert!(tokio::time::timeout(Duration::from_millis(400), statement).await.is_err());
     });
     assert!(falls_idle(&watched));
     assert!(soon(|| db.segment_files() == before), "{:?}", db.segment_files());
@@ -203,9 +203,9 @@ fn a_copy_to_a_file_stops_and_leaves_no_file() {
     for suffix in ["parquet", "csv"] {
         let file = db.file(&format!("out.{suffix}"));
         stops(&db, "q-copy", &format!("COPY (SELECT a.s, b.r FROM t a JOIN t b ON a.k = b.k) TO '{file}'"));
-        let left =
+        let has_output =
             || std::fs::read_dir(db.file("")).unwrap().flatten().any(|entry| entry.file_name().to_str().unwrap().starts_with("out."));
-        assert!(soon(|| !left()), "a piece of {file} is left");
+        assert!(soon(|| !has_output()), "a piece of {file} is left");
     }
 }
 

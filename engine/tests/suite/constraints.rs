@@ -6,9 +6,9 @@ use engine::EngineError;
 
 use super::helpers::{Db, Random, run, wait};
 
-fn fails(db: &Db, sql: &str, wanted: &str) {
+fn fails(db: &Db, sql: &str, expected: &str) {
     let error = db.error(sql).to_string();
-    assert_eq!(error, wanted, "{sql}");
+    assert_eq!(error, expected, "{sql}");
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn random_keys_are_accepted_and_refused_as_a_set_says() {
         }
     }
     let db = db.reopened();
-    let wanted = format!("{}|{}", model.len(), model.iter().sum::<i64>());
-    assert_eq!(db.rows("SELECT count(DISTINCT id), sum(id) FROM t"), [wanted]);
+    let expected = format!("{}|{}", model.len(), model.iter().sum::<i64>());
+    assert_eq!(db.rows("SELECT count(DISTINCT id), sum(id) FROM t"), [expected]);
     assert_eq!(db.value("SELECT count(*) FROM t WHERE s <> 'key ' || id"), "0");
 }
 

@@ -185,8 +185,9 @@ fn a_copy_to_a_file_that_fails_leaves_the_old_file_or_none() {
     for suffix in SUFFIXES {
         let file = db.file(&format!("out.{suffix}"));
         db.error(&format!("COPY (SELECT 1 / (id - 90000) AS x FROM t) TO '{file}'"));
-        let left = || fs::read_dir(db.file("")).unwrap().flatten().any(|entry| entry.file_name().to_str().unwrap().starts_with("out."));
-        assert!(soon(|| !left()), "{suffix}");
+        let has_output =
+            || fs::read_dir(db.file("")).unwrap().flatten().any(|entry| entry.file_name().to_str().unwrap().starts_with("out."));
+        assert!(soon(|| !has_output()), "{suffix}");
     }
 }
 

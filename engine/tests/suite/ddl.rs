@@ -313,8 +313,8 @@ fn sessions_of_one_engine_see_each_other_and_not_their_settings() {
     let db = Db::new();
     let other = db.engine.session().unwrap();
     db.script("CREATE TABLE t (a int); INSERT INTO t VALUES (1); SET threads = 9");
-    let seen = super::helpers::wait(super::helpers::run(&other, "SELECT a FROM t")).unwrap();
-    assert_eq!(seen.rows(), ["1"]);
+    let output = super::helpers::wait(super::helpers::run(&other, "SELECT a FROM t")).unwrap();
+    assert_eq!(output.rows(), ["1"]);
     let threads = super::helpers::wait(super::helpers::run(&other, "SHOW datafusion.execution.target_partitions")).unwrap();
     assert!(threads.rows()[0].ends_with('3'));
     super::helpers::wait(super::helpers::run(&other, "DROP TABLE t")).unwrap();

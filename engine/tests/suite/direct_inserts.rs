@@ -228,12 +228,12 @@ fn very_many_single_rows_of_one_transaction_are_all_there_and_can_be_changed_in_
             db.run(&format!("UPDATE t SET s = 'changed' WHERE v = {}", row - 1));
         }
     }
-    let seen = db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t");
-    assert_eq!(seen, "495 123500 5");
+    let summary = db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t");
+    assert_eq!(summary, "495 123500 5");
     db.run("COMMIT");
-    assert_eq!(db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t"), seen);
+    assert_eq!(db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t"), summary);
     let db = db.reopened();
-    assert_eq!(db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t"), seen);
+    assert_eq!(db.value("SELECT count(*) || ' ' || sum(v) || ' ' || count(*) FILTER (WHERE s = 'changed') FROM t"), summary);
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn batches_of_a_table_in_an_order_are_stored_in_it() {
 fn what_the_session_says_of_durability_is_what_a_crash_leaves() {
     let db = Db::new();
     db.script("CREATE TABLE t (v int) WITH (durability = 'async'); INSERT INTO t VALUES (0)");
-    let left = || {
+    let durable_rows = || {
         let copy = tempfile::tempdir().unwrap();
         copy_files(&db.store_path(), copy.path());
         let engine = Engine::open(copy.path(), options()).unwrap();
@@ -397,13 +397,13 @@ fn what_the_session_says_of_durability_is_what_a_crash_leaves() {
     db.run("SET quiver.durability = 'sync'");
     for row in 1..5 {
         db.run(&format!("INSERT INTO t VALUES ({row})"));
-        assert_eq!(left(), row + 1);
+        assert_eq!(durable_rows(), row + 1);
     }
     // Visible, and not durable for a moment: long enough to be seen once.
     db.run("SET quiver.durability = 'table'");
     let is_seen = (5..60).any(|row| {
         db.run(&format!("INSERT INTO t VALUES ({row})"));
-        left() < row + 1
+        durable_rows() < row + 1
     });
     assert!(is_seen, "a crash took nothing");
 }

@@ -133,7 +133,7 @@ fn no_statement_or_two_are_refused() {
 #[test]
 fn an_error_in_a_row_says_what_was_in_it() {
     let db = db();
-    for (sql, wanted) in [
+    for (sql, words) in [
         ("SELECT 1 / (id - 5) FROM flights", "ivide by zero"),
         ("SELECT cast(s AS int) FROM flights", "this is the text of row number"),
         ("SELECT cast(id * 1000 AS tinyint) FROM flights", "1000"),
@@ -143,7 +143,7 @@ fn an_error_in_a_row_says_what_was_in_it() {
     ] {
         let error = db.error(sql);
         let text = error.to_string();
-        assert!(text.to_lowercase().contains(&wanted.to_lowercase()) && !text.contains('\n'), "{sql}: {text}");
+        assert!(text.to_lowercase().contains(&words.to_lowercase()) && !text.contains('\n'), "{sql}: {text}");
         assert!(!matches!(error, EngineError::Internal(_)), "{sql}: {text}");
     }
     assert_eq!(db.value("SELECT count(*) FROM flights"), "1000");

@@ -98,12 +98,12 @@ fn a_finer_parameter_is_compared_with_all_its_digits() {
     for_each_pair(|db, column, unit, zone| {
         for value in finer(column, unit) {
             let exact = i128::from(value) * nanoseconds(unit);
-            let given = [times(unit, zone, vec![Some(value)])];
+            let parameters = [times(unit, zone, vec![Some(value)])];
             for (condition, holds) in OPS {
-                let found = with(db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), &given);
+                let found = with(db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), &parameters);
                 assert_eq!(found, rows_where(column, |ts| holds(ts, exact)), "{condition} of {column} with {value} {unit}, {zone:?}");
             }
-            let distinct = with(db, "SELECT id FROM t WHERE ts IS DISTINCT FROM $1 ORDER BY id", &given);
+            let distinct = with(db, "SELECT id FROM t WHERE ts IS DISTINCT FROM $1 ORDER BY id", &parameters);
             let mut expected = rows_where(column, |ts| ts != exact);
             expected.push("5".to_string());
             assert_eq!(distinct, expected, "{value} {unit}");
@@ -117,14 +117,15 @@ fn lists_and_ranges_of_finer_parameters_are_exact_too() {
         let tick = (nanoseconds(column) / nanoseconds(unit)) as i64;
         let (low, high) = (-tick - 1, tick + 1);
         let values = [low, tick, high];
-        let given: Vec<ArrayRef> = values.iter().map(|value| times(unit, zone, vec![Some(*value)])).collect();
+        let parameters: Vec<ArrayRef> = values.iter().map(|value| times(unit, zone, vec![Some(*value)])).collect();
         let exact = |value: i64| i128::from(value) * nanoseconds(unit);
-        let ids = |condition: &str, given: &[ArrayRef]| with(db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), given);
-        assert_eq!(ids("ts IN ($1, $2, $3)", &given), rows_where(column, |ts| values.iter().any(|value| ts == exact(*value))));
-        assert_eq!(ids("ts NOT IN ($1, $2, $3)", &given), rows_where(column, |ts| values.iter().all(|value| ts != exact(*value))));
-        assert_eq!(ids("ts NOT IN ($1)", &given[..1]), rows_where(column, |_| true));
-        assert_eq!(ids("ts IN ($1, NULL)", &given[..1]), [""; 0]);
-        let bounds = [Arc::clone(&given[0]), Arc::clone(&given[2])];
+        let ids =
+            |condition: &str, parameters: &[ArrayRef]| with(db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), parameters);
+        assert_eq!(ids("ts IN ($1, $2, $3)", &parameters), rows_where(column, |ts| values.iter().any(|value| ts == exact(*value))));
+        assert_eq!(ids("ts NOT IN ($1, $2, $3)", &parameters), rows_where(column, |ts| values.iter().all(|value| ts != exact(*value))));
+        assert_eq!(ids("ts NOT IN ($1)", &parameters[..1]), rows_where(column, |_| true));
+        assert_eq!(ids("ts IN ($1, NULL)", &parameters[..1]), [""; 0]);
+        let bounds = [Arc::clone(&parameters[0]), Arc::clone(&parameters[2])];
         let within = |ts: i128| exact(low) <= ts && ts <= exact(high);
         assert_eq!(ids("ts BETWEEN $1 AND $2", &bounds), rows_where(column, within));
         assert_eq!(ids("ts NOT BETWEEN $1 AND $2", &bounds), rows_where(column, |ts| !within(ts)));
@@ -134,16 +135,16 @@ fn lists_and_ranges_of_finer_parameters_are_exact_too() {
 #[test]
 fn a_comparison_that_no_time_can_fulfil_is_null_for_null() {
     let db = db(Second, None);
-    let given = [times(Millisecond, None, vec![Some(1_500)])];
+    let parameters = [times(Millisecond, None, vec![Some(1_500)])];
     let sql = "SELECT id, ts = $1, ts <> $1, CASE ts WHEN $1 THEN 'found' ELSE 'other' END FROM t WHERE id >= 4 ORDER BY id";
-    assert_eq!(with(&db, sql, &given), ["4|false|true|other", "5|NULL|NULL|other"]);
+    assert_eq!(with(&db, sql, &parameters), ["4|false|true|other", "5|NULL|NULL|other"]);
 }
 
 #[test]
 fn changes_of_rows_find_those_that_queries_find() {
-    let given = |value| [times(Microsecond, None, vec![Some(value)])];
+    let parameters = |value| [times(Microsecond, None, vec![Some(value)])];
     let db = db(Millisecond, None);
-    let changed = |sql: &str, value| with(&db, sql, &given(value)).concat();
+    let changed = |sql: &str, value| with(&db, sql, &parameters(value)).concat();
     assert_eq!(changed("DELETE FROM t WHERE ts >= $1", 2_001), "0");
     assert_eq!(changed("DELETE FROM t WHERE ts = $1", 1_900), "0");
     assert_eq!(changed("DELETE FROM t WHERE ts < $1", -2_000), "0");
@@ -208,8 +209,8 @@ fn a_date_meets_times_of_its_day() {
     let days = Arc::new(Date32Array::from(vec![Some(-1), Some(0), Some(1), Some(2_932_896), None])) as ArrayRef;
     db.load("t", &[], &nullable([("id", Arc::new(Int64Array::from_iter_values(0..5)) as ArrayRef), ("d", days)]));
     let ids = |condition: &str, value: i128| {
-        let given = [times(Nanosecond, None, vec![Some(value as i64)])];
-        with(&db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), &given)
+        let parameters = [times(Nanosecond, None, vec![Some(value as i64)])];
+        with(&db, &format!("SELECT id FROM t WHERE {condition} ORDER BY id"), &parameters)
     };
     assert_eq!(ids("d = $1", 1), [""; 0]);
     assert_eq!(ids("d <> $1", DAY - 1), ["0", "1", "2", "3"]);

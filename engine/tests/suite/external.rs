@@ -68,8 +68,8 @@ fn an_external_table_that_exists_is_kept_or_an_error() {
     db.run(&create(&db, "e", "PARQUET"));
     db.error(&create(&db, "e", "CSV"));
     db.error(&create(&db, "t", "CSV"));
-    let kept = create(&db, "IF NOT EXISTS e", "CSV");
-    db.run(&kept);
+    let statement = create(&db, "IF NOT EXISTS e", "CSV");
+    db.run(&statement);
     assert_eq!(db.value("SELECT count(*) FROM e"), "100");
 }
 

@@ -500,6 +500,6 @@ fn a_filter_after_a_limit_is_not_taken_into_the_scan() {
 fn a_volatile_filter_is_evaluated_for_every_row() {
     let db = super::helpers::Db::new();
     db.load("t", &[], &super::helpers::numbers(0, 30_000));
-    let kept: u64 = db.value("SELECT count(*) FROM t WHERE random() < 0.5").parse().unwrap();
-    assert!((13_000..17_000).contains(&kept), "{kept}");
+    let count: u64 = db.value("SELECT count(*) FROM t WHERE random() < 0.5").parse().unwrap();
+    assert!((13_000..17_000).contains(&count), "{count}");
 }

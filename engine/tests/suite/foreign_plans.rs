@@ -147,8 +147,8 @@ fn a_plan_is_of_the_version_that_it_is_bound_to() {
     assert_eq!(db.read_in("t", &at(version)).unwrap().len(), 200);
     let of_first = Binding { version: Some(version), ..segments("main.t", &ids[..1]) };
     assert_eq!(db.read_in("t", &of_first).unwrap(), db.sorted_rows(&format!("SELECT * FROM t FOR VERSION AS OF {version} WHERE id < 100")));
-    let gone = db.read_in("t", &segments("main.t", &ids)).unwrap_err();
-    assert!(gone.to_string().starts_with(&format!("there is no segment {} in t at version", ids[0])), "{gone}");
+    let error = db.read_in("t", &segments("main.t", &ids)).unwrap_err();
+    assert!(error.to_string().starts_with(&format!("there is no segment {} in t at version", ids[0])), "{error}");
     let to_come = db.read_in("t", &at(1_000_000)).unwrap_err();
     assert_eq!(to_come.kind(), db.error("SELECT * FROM t FOR VERSION AS OF 1000000").kind(), "{to_come}");
 }

@@ -24,9 +24,9 @@ fn with(db: &Db, sql: &str, columns: &[ArrayRef]) -> Vec<String> {
     try_with(db, sql, columns).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-fn refused(db: &Db, sql: &str, columns: &[ArrayRef], said: &str) {
+fn refused(db: &Db, sql: &str, columns: &[ArrayRef], message: &str) {
     let error = try_with(db, sql, columns).unwrap_err();
-    assert_eq!(error, said, "{sql}");
+    assert_eq!(error, message, "{sql}");
 }
 
 fn int(value: i64) -> ArrayRef {

@@ -223,15 +223,15 @@ pub fn nullable<'a>(columns: impl IntoIterator<Item = (&'a str, ArrayRef)>) -> R
 }
 
 pub fn files_below(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         match entry.path() {
-            dir if dir.is_dir() => found.extend(files_below(&dir)),
-            file => found.push(file),
+            dir if dir.is_dir() => paths.extend(files_below(&dir)),
+            file => paths.push(file),
         }
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 /// Waits until it is so; a stopped task cleans up when it is next scheduled.

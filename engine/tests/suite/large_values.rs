@@ -33,8 +33,8 @@ fn a_value_that_does_not_fit_is_refused_before_it_is_made() {
         ("SELECT length(replace(repeat('a', 100000), 'a', repeat('b', 10000)))", "replace()"),
         ("SELECT repeat('x', 60000000) || s FROM t", "repeat()"),
     ] {
-        let said = refused(&db, sql);
-        assert!(said.contains(&format!("what {maker} makes")) && said.contains("limit of 67.1 MB"), "{sql}: {said}");
+        let message = refused(&db, sql);
+        assert!(message.contains(&format!("what {maker} makes")) && message.contains("limit of 67.1 MB"), "{sql}: {message}");
     }
     assert_eq!(db.value("SELECT count(*) FROM t"), ROWS.to_string());
 }
@@ -43,8 +43,8 @@ fn a_value_that_does_not_fit_is_refused_before_it_is_made() {
 fn a_value_of_more_than_a_gibibyte_is_none() {
     let db = filled(64);
     for sql in ["SELECT repeat('x', 2000000000)", "SELECT generate_series(1, 100000000000)", "SELECT max(lpad(s, 2000000000)) FROM t"] {
-        let said = refused(&db, sql);
-        assert!(said.contains("a value may have at most 1.07 GB"), "{sql}: {said}");
+        let message = refused(&db, sql);
+        assert!(message.contains("a value may have at most 1.07 GB"), "{sql}: {message}");
     }
 }
 
@@ -74,8 +74,8 @@ fn nothing_large_is_made_while_a_statement_is_planned() {
     let (open, close) = ("(SELECT x || x AS x FROM ".repeat(levels), ")".repeat(levels));
     let doubled = |first: &str| format!("SELECT length(x) FROM {open}({first}){close}");
     for first in ["SELECT repeat('x', 200000) AS x", "SELECT repeat(s, 20000) AS x FROM t"] {
-        let said = refused(&db, &doubled(first));
-        assert!(said.contains("makes") && said.contains("value may have") || said.contains("limit"), "{said}");
+        let message = refused(&db, &doubled(first));
+        assert!(message.contains("makes") && message.contains("value may have") || message.contains("limit"), "{message}");
     }
 }
 
@@ -109,10 +109,10 @@ fn rows_of_values_come_in_their_order_also_where_some_are_large() {
 #[test]
 fn texts_of_several_times_the_limit_are_written_within_it() {
     let db = Db::with(small_memory(48));
-    let made = |text: &str, rows: usize| format!("SELECT value AS id, {text} AS s FROM generate_series(1, {rows}) AS g (value)");
-    db.run(&format!("CREATE TABLE narrow AS {}", made("lpad(value::VARCHAR, 500, 'x') || value", 300_000)));
-    db.run(&format!("CREATE TABLE some AS {}", made("lpad(value::VARCHAR, 3000, 'x') || value", 50_000)));
-    db.run(&format!("CREATE TABLE wide AS {}", made("lpad(value::VARCHAR, 100000, 'x') || value", 1_500)));
+    let query = |text: &str, rows: usize| format!("SELECT value AS id, {text} AS s FROM generate_series(1, {rows}) AS g (value)");
+    db.run(&format!("CREATE TABLE narrow AS {}", query("lpad(value::VARCHAR, 500, 'x') || value", 300_000)));
+    db.run(&format!("CREATE TABLE some AS {}", query("lpad(value::VARCHAR, 3000, 'x') || value", 50_000)));
+    db.run(&format!("CREATE TABLE wide AS {}", query("lpad(value::VARCHAR, 100000, 'x') || value", 1_500)));
     db.run("INSERT INTO some SELECT id, s || '!' FROM some");
     db.run("UPDATE some SET s = s || '?'");
     assert_eq!(db.value("SELECT sum(length(s)) FROM narrow"), "151688895");
@@ -133,8 +133,8 @@ fn what_an_aggregate_makes_of_all_rows_counts_with_what_it_holds() {
         "SELECT a % 3, length(string_agg(repeat(s, 1000), ',')) FROM t GROUP BY 1",
         "SELECT a % 3, array_length(array_agg(repeat(s, 1000))) FROM t GROUP BY 1",
     ] {
-        let said = refused(&db, sql);
-        assert!(said.contains("limit of 67.1 MB"), "{sql}: {said}");
+        let message = refused(&db, sql);
+        assert!(message.contains("limit of 67.1 MB"), "{sql}: {message}");
     }
 }
 
@@ -165,8 +165,8 @@ fn statements_of_millions_of_constants_are_refused_with_what_to_do_instead() {
         format!("SELECT count(*) FROM (VALUES ({})) v", numbers.join("), (")),
         format!("INSERT INTO t VALUES ({}, 'x')", numbers.join(", 'x'), (")),
     ] {
-        let said = refused(&db, &sql);
-        assert!(said.contains("words, values and signs") && said.contains("COPY"), "{said}");
+        let message = refused(&db, &sql);
+        assert!(message.contains("words, values and signs") && message.contains("COPY"), "{message}");
     }
     let some = numbers[..10_000].join(",");
     assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE a IN ({some})")), "9999");

@@ -188,9 +188,9 @@ fn spilled_bytes_go_where_they_are_told() {
 #[test]
 fn what_a_killed_process_spilled_is_removed_by_the_next_engine() {
     let db = Db::new();
-    let left = db.store_path().join("spill/datafusion-left");
-    std::fs::create_dir_all(&left).unwrap();
-    std::fs::write(left.join("x.arrow"), [0; 100]).unwrap();
+    let old_directory = db.store_path().join("spill/datafusion-left");
+    std::fs::create_dir_all(&old_directory).unwrap();
+    std::fs::write(old_directory.join("x.arrow"), [0; 100]).unwrap();
     let db = db.reopened();
     assert!(db.spill_files().is_empty(), "{:?}", db.spill_files());
 }

@@ -69,7 +69,7 @@ impl Model {
     }
 
     /// What statements of the session see.
-    fn seen(&mut self) -> &mut State {
+    fn visible_state(&mut self) -> &mut State {
         match &mut self.open {
             Some(open) => &mut open.state,
             None => &mut self.state,
@@ -97,7 +97,7 @@ impl Model {
         };
         self.run(&sql);
         let last = self.next_id;
-        self.seen()[table].extend((first..last).map(|id| (id, (id % null_every != 0).then_some(id * 3))));
+        self.visible_state()[table].extend((first..last).map(|id| (id, (id % null_every != 0).then_some(id * 3))));
     }
 
     /// A condition, and whether a row meets it.
@@ -138,7 +138,7 @@ impl Model {
         let plus = self.below(100) as i64;
         self.run(&format!("UPDATE {} SET v = v + {plus} WHERE {sql}", TABLES[table]));
         self.touch(table, &holds);
-        for (id, v) in &mut self.seen()[table] {
+        for (id, v) in &mut self.visible_state()[table] {
             if holds(*id, *v) {
                 *v = v.map(|v| v + plus);
             }
@@ -150,7 +150,7 @@ impl Model {
         let (sql, holds) = self.condition();
         self.run(&format!("DELETE FROM {} WHERE {sql}", TABLES[table]));
         self.touch(table, &holds);
-        self.seen()[table].retain(|id, v| !holds(*id, *v));
+        self.visible_state()[table].retain(|id, v| !holds(*id, *v));
     }
 
     /// Rows go from one table to the other.
@@ -160,7 +160,7 @@ impl Model {
             self.run(&format!("INSERT INTO b SELECT * FROM a WHERE {sql}"));
             self.run(&format!("DELETE FROM a WHERE {sql}"));
             self.touch(0, &holds);
-            let [a, b] = self.seen();
+            let [a, b] = self.visible_state();
             let moved: Vec<(i64, Option<i64>)> = a.iter().map(|(id, v)| (*id, *v)).filter(|(id, v)| holds(*id, *v)).collect();
             a.retain(|id, v| !holds(*id, *v));
             b.extend(moved);
@@ -222,10 +222,10 @@ impl Model {
         let statement = format!("DELETE FROM {} WHERE {sql}", TABLES[table]);
         self.log.push(format!("other: {statement}"));
         run_in(&other, &statement);
-        let gone: Vec<i64> = self.state[table].iter().filter(|(id, v)| holds(**id, **v)).map(|(id, _)| *id).collect();
+        let deleted_ids: Vec<i64> = self.state[table].iter().filter(|(id, v)| holds(**id, **v)).map(|(id, _)| *id).collect();
         self.state[table].retain(|id, v| !holds(*id, *v));
         if let Some(open) = &mut self.open {
-            open.touched_by_others[table].extend(gone);
+            open.touched_by_others[table].extend(deleted_ids);
         }
     }
 
@@ -276,7 +276,7 @@ impl Model {
     fn compare(&mut self) {
         for table in 0..2 {
             let name = TABLES[table];
-            let expected = self.seen()[table].clone();
+            let expected = self.visible_state()[table].clone();
             assert_eq!(self.db.sorted_rows(&format!("SELECT id, v FROM {name}")), lines(&expected), "{name}");
             self.compare_summary(table);
             let wrong = self.db.value(&format!("SELECT count(*) FROM {name} WHERE s <> 'text ' || id"));
@@ -286,7 +286,7 @@ impl Model {
 
     /// What statistics may answer.
     fn compare_summary(&mut self, table: usize) {
-        let rows = self.seen()[table].clone();
+        let rows = self.visible_state()[table].clone();
         let bound = |found: Option<i64>| found.map_or_else(|| "NULL".to_string(), |value| value.to_string());
         let expected = format!(
             "{}|{}|{}|{}|{}",
@@ -319,12 +319,12 @@ impl Model {
             }
         }
         // Deleting keeps the tables small enough for thousands of steps.
-        if self.seen().iter().any(|rows| rows.len() > 30_000) {
+        if self.visible_state().iter().any(|rows| rows.len() > 30_000) {
             let end = self.next_id - 5_000;
             for table in 0..2 {
                 self.run(&format!("DELETE FROM {} WHERE id < {end}", TABLES[table]));
                 self.touch(table, &move |id, _| id < end);
-                self.seen()[table].retain(|id, _| *id >= end);
+                self.visible_state()[table].retain(|id, _| *id >= end);
             }
         }
         self.remember();

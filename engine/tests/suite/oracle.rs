@@ -48,9 +48,9 @@ impl Twins {
             db.load("t", &[], &rows.slice(start, end - start));
             start = end;
         }
-        let kept = db.table("t").schema().clone();
-        for (kept, given) in kept.fields().iter().zip(rows.schema().fields()) {
-            assert_eq!(kept.data_type(), given.data_type(), "the type a column is kept as");
+        let schema = db.table("t").schema().clone();
+        for (stored, field) in schema.fields().iter().zip(rows.schema().fields()) {
+            assert_eq!(stored.data_type(), field.data_type(), "the type a column is kept as");
         }
         assert_eq!(db.table("t").segments().len(), ends.len() + 1);
         Twins { db, oracle: Oracle::new("t", rows), rows: rows.num_rows() }
@@ -101,23 +101,23 @@ fn difference(expected: Option<&RecordBatch>, found: Option<&RecordBatch>) -> St
     let ids = |rows: Option<&RecordBatch>| -> Vec<i64> {
         rows.map_or(Vec::new(), |rows| rows.column(0).as_primitive::<Int64Type>().values().to_vec())
     };
-    let (wanted, got) = (ids(expected), ids(found));
+    let (expected_ids, found_ids) = (ids(expected), ids(found));
     let only = |these: &[i64], those: &[i64]| -> Vec<i64> {
         these.iter().copied().filter(|id| those.binary_search(id).is_err()).take(5).collect()
     };
-    let (missing, extra) = (only(&wanted, &got), only(&got, &wanted));
-    if !missing.is_empty() || !extra.is_empty() || wanted.len() != got.len() {
-        let (wanted, got) = (wanted.len(), got.len());
-        return format!("{got} rows for {wanted}; missing ids {missing:?}, extra ids {extra:?}");
+    let (missing, extra) = (only(&expected_ids, &found_ids), only(&found_ids, &expected_ids));
+    if !missing.is_empty() || !extra.is_empty() || expected_ids.len() != found_ids.len() {
+        let (expected_rows, found_rows) = (expected_ids.len(), found_ids.len());
+        return format!("{found_rows} rows for {expected_rows}; missing ids {missing:?}, extra ids {extra:?}");
     }
     let (Some(expected), Some(found)) = (expected, found) else { return "no rows".into() };
-    for (column, (wanted, got)) in expected.columns().iter().zip(found.columns()).enumerate() {
-        if wanted.data_type() != got.data_type() {
-            return format!("column {column} is of type {}, not {}", got.data_type(), wanted.data_type());
+    for (column, (expected_column, found_column)) in expected.columns().iter().zip(found.columns()).enumerate() {
+        if expected_column.data_type() != found_column.data_type() {
+            return format!("column {column} is of type {}, not {}", found_column.data_type(), expected_column.data_type());
         }
-        if let Some(row) = (0..wanted.len()).find(|row| wanted.slice(*row, 1) != got.slice(*row, 1)) {
-            let (wanted, got) = (rows_of(&expected.slice(row, 1)), rows_of(&found.slice(row, 1)));
-            return format!("row {row} is {got:?}, not {wanted:?}");
+        if let Some(row) = (0..expected_column.len()).find(|row| expected_column.slice(*row, 1) != found_column.slice(*row, 1)) {
+            let (expected, found) = (rows_of(&expected.slice(row, 1)), rows_of(&found.slice(row, 1)));
+            return format!("row {row} is {found:?}, not {expected:?}");
         }
     }
     "the rows differ, and no row does".into()

@@ -53,8 +53,8 @@ fn others_are_answered_on_the_only_thread_while_a_statement_is_planned() {
 fn statements_that_nobody_waits_for_any_more_leave_their_places() {
     let (db, sql) = (db(), long());
     for _ in 0..6 {
-        let left = wait(async { tokio::time::timeout(Duration::from_millis(50), db.session.execute(&sql)).await.is_err() });
-        assert!(left);
+        let is_timeout = wait(async { tokio::time::timeout(Duration::from_millis(50), db.session.execute(&sql)).await.is_err() });
+        assert!(is_timeout);
     }
     // Long enough to take a place too.
     assert_eq!(db.value(&format!("SELECT count(*) FROM t /* {} */", "x".repeat(100_000))), "1000");

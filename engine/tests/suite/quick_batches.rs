@@ -36,8 +36,8 @@ fn rows_are_seen_at_once_by_every_session() {
     for value in 0..50 {
         put_rows(&db, value..value + 1);
         assert_eq!(db.value("SELECT count(*) FROM t"), (value + 1).to_string());
-        let (seen, _) = wait(async { other.execute("SELECT count(*), max(v) FROM t").await.unwrap().collect().await.unwrap() });
-        assert_eq!(rows_of(&seen[0]), [format!("{}|{value}", value + 1)]);
+        let (batches, _) = wait(async { other.execute("SELECT count(*), max(v) FROM t").await.unwrap().collect().await.unwrap() });
+        assert_eq!(rows_of(&batches[0]), [format!("{}|{value}", value + 1)]);
     }
 }
 

@@ -134,13 +134,13 @@ fn a_session_tells_of_the_statement_that_it_began_last() {
     let db = Db::new();
     db.load("t", &[], &super::helpers::numbers(0, 1_000));
     let session = session(&db.engine);
-    let held = wait(session.execute(ENDLESS)).unwrap();
+    let output = wait(session.execute(ENDLESS)).unwrap();
     let mut last = wait(session.execute("SELECT s FROM t")).unwrap();
     wait(futures::StreamExt::next(&mut last)).unwrap().unwrap();
     assert_eq!(session.progress().unwrap().rows_scanned, 1_000);
     drop(last);
     assert_eq!(session.progress().unwrap().rows_scanned, 0);
-    drop(held);
+    drop(output);
 }
 
 #[test]

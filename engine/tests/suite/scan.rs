@@ -66,12 +66,12 @@ fn every_buffer_of_an_unfiltered_scan_lies_in_the_mapping() {
     db.load("t", &[], &nullable(columns.clone()));
     let mapped = addresses(&db, "t");
     assert_eq!(mapped.len(), 2);
-    for (name, given) in columns {
+    for (name, column) in columns {
         let ran = db.run(&format!("SELECT {name} FROM t"));
         assert_eq!(ran.row_count(), 2 * ROWS);
         for batch in &ran.batches {
             let array = batch.column(0);
-            assert_eq!(array.data_type(), given.data_type(), "{name}");
+            assert_eq!(array.data_type(), column.data_type(), "{name}");
             assert!(lies_in(&array.to_data(), &mapped), "a buffer of {name} is a copy");
         }
     }

@@ -12,10 +12,10 @@ use futures::StreamExt;
 use super::helpers::{Db, in_a_process_of_its_own, nullable, numbers, wait};
 
 /// The statement is an error with these words in it.
-fn fails(db: &Db, sql: &str, wanted: &str) -> EngineError {
+fn fails(db: &Db, sql: &str, words: &str) -> EngineError {
     let error = db.error(sql);
     let text = error.to_string();
-    assert!(text.contains(wanted) && !text.contains('\n'), "{sql}: {text}");
+    assert!(text.contains(words) && !text.contains('\n'), "{sql}: {text}");
     assert!(!matches!(error, EngineError::Internal(_)), "{sql}: {text}");
     error
 }
@@ -34,7 +34,7 @@ fn with_integers() -> Db {
 #[test]
 fn integers_that_do_not_fit_are_errors_wherever_they_are_computed() {
     let db = with_integers();
-    let wanted = "is out of range for";
+    let words = "is out of range for";
     for sql in [
         "SELECT a + 1 FROM t",
         "SELECT a - 2 FROM t",
@@ -64,16 +64,16 @@ fn integers_that_do_not_fit_are_errors_wherever_they_are_computed() {
         "SELECT cast(-128 AS tinyint) - cast(1 AS tinyint)",
         "SELECT -(-9223372036854775807 - 1)",
     ] {
-        let error = fails(&db, sql, wanted);
+        let error = fails(&db, sql, words);
         assert!(error.hint().is_some_and(|hint| hint.contains("DECIMAL")), "{sql}");
     }
     assert_eq!(db.error("SELECT a + 1 FROM t WHERE a > 5").to_string(), format!("{MAX} + 1 is out of range for BIGINT"));
     db.run("CREATE TABLE copied (a bigint)");
-    fails(&db, "INSERT INTO copied SELECT a + 1 FROM t", wanted);
+    fails(&db, "INSERT INTO copied SELECT a + 1 FROM t", words);
     db.run("PREPARE p(bigint) AS SELECT a + $1 FROM t WHERE a > 5");
-    fails(&db, "EXECUTE p(1)", wanted);
+    fails(&db, "EXECUTE p(1)", words);
     db.run("CREATE VIEW v AS SELECT a + 1 AS b FROM t");
-    fails(&db, "SELECT * FROM v", wanted);
+    fails(&db, "SELECT * FROM v", words);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn copy_to_writes_what_import_reads() {
         assert_eq!(db.rows(&format!("COPY back FROM '{}'", db.file(name))), ["3"], "{name}");
         assert_eq!(db.rows("SELECT a, b IS NULL, b = '' FROM back ORDER BY a"), ["1|false|true", "2|true|NULL", "3|false|false"], "{name}");
     }
-    for (options, wanted) in [
+    for (options, words) in [
         ("(ESCAPE '\\')", "ESCAPE"),
         ("(FORCE_QUOTE b)", "FORCE_QUOTE"),
         ("STORED AS CSV OPTIONS ('format.double_quote' 'true')", "DOUBLE_QUOTE"),
@@ -216,7 +216,7 @@ fn copy_to_writes_what_import_reads() {
         ("(QUOTE '''')", "QUOTE"),
         ("(NULL 'NA')", "NULL"),
     ] {
-        fails(&db, &format!("COPY t TO '{}' {options}", db.file("no.csv")), wanted);
+        fails(&db, &format!("COPY t TO '{}' {options}", db.file("no.csv")), words);
     }
     fails(&db, "COPY t TO STDOUT", "STDOUT");
     fails(&db, "COPY t (a) TO 'x.csv'", "some columns");
@@ -229,7 +229,7 @@ fn copy_to_writes_what_import_reads() {
 fn clauses_that_would_be_forgotten_are_refused() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int, b varchar)");
-    for (sql, wanted) in [
+    for (sql, words) in [
         ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
         ("SELECT * FROM t FOR SHARE", "FOR SHARE"),
         ("SELECT * FROM (SELECT * FROM t FOR UPDATE) AS x", "FOR UPDATE"),
@@ -247,7 +247,7 @@ fn clauses_that_would_be_forgotten_are_refused() {
         ("EXPLAIN ANALYZE COPY t TO 'x.csv'", "EXPLAIN of COPY"),
         ("DROP TABLE t, t", "several"),
     ] {
-        let error = fails(&db, sql, wanted);
+        let error = fails(&db, sql, words);
         assert!(error.to_string().matches("not supported").count() <= 1 && error.to_string().len() < 150, "{sql}: {error}");
     }
     assert_eq!(db.session.table_names(), ["t"]);

@@ -149,13 +149,13 @@ fn what_cannot_be_taken_back_is_no_part_of_a_transaction() {
 #[test]
 fn the_bytes_a_version_keeps_are_seen_and_go_with_it() {
     let db = with_table();
-    let kept = || db.value("SELECT coalesce(sum(kept_bytes), 0) FROM system.snapshots");
-    assert_eq!(kept(), "0");
+    let kept_bytes = || db.value("SELECT coalesce(sum(kept_bytes), 0) FROM system.snapshots");
+    assert_eq!(kept_bytes(), "0");
     let (size, version) = (db.value("SELECT sum(size_bytes + side_size_bytes) FROM system.segments"), version(&db));
     db.run("TRUNCATE TABLE t");
-    assert_eq!(kept(), size);
+    assert_eq!(kept_bytes(), size);
     assert_eq!(db.value("SELECT version FROM system.snapshots WHERE kept_bytes > 0"), version.to_string());
     db.run("ALTER SYSTEM SET retention = '0'");
-    assert_eq!(kept(), "0");
+    assert_eq!(kept_bytes(), "0");
     assert!(db.segment_files().is_empty());
 }

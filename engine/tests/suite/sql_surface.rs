@@ -144,7 +144,7 @@ fn words_that_begin_clauses_are_names_behind_a_comma() {
 fn expressions_without_a_name_are_called_as_they_are_written() {
     let db = Db::new();
     db.run("CREATE TABLE t AS SELECT value AS a, 'x' AS b FROM generate_series(1, 3) AS g(value)");
-    for (sql, wanted) in [
+    for (sql, expected) in [
         ("SELECT 1", vec!["1"]),
         (
             "SELECT a+1, (t.a), a AS c, count(*) OVER (), 1e3, 'x', (a::int), NULL FROM t",
@@ -158,7 +158,7 @@ fn expressions_without_a_name_are_called_as_they_are_written() {
         ("SELECT unnest([1, 2])", vec!["unnest([1, 2])"]),
         ("SELECT (SELECT max(a) FROM t)", vec!["(SELECT max(a) FROM t)"]),
     ] {
-        assert_eq!(names(&db.run(sql)), wanted, "{sql}");
+        assert_eq!(names(&db.run(sql)), expected, "{sql}");
     }
     db.run("PREPARE p AS SELECT a + $1 FROM t WHERE a = 1");
     assert_eq!(names(&db.run("EXECUTE p(1)")), ["a + $1"]);
@@ -230,7 +230,7 @@ fn joins_whose_merged_column_is_not_clear_are_refused() {
 fn a_null_among_values_names_table_column_and_row() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int, b bigint NOT NULL)");
-    let wanted = "NULL in column \"b\" of \"t\", which is NOT NULL (row 2 of the rows being written)";
+    let expected = "NULL in column \"b\" of \"t\", which is NOT NULL (row 2 of the rows being written)";
     for sql in [
         "INSERT INTO t VALUES (1, 1), (2, NULL)",
         "INSERT INTO t (b) VALUES (1), (NULL)",
@@ -238,10 +238,10 @@ fn a_null_among_values_names_table_column_and_row() {
         "INSERT INTO t SELECT * FROM (VALUES (1, 1), (2, NULL)) AS v",
         "EXPLAIN ANALYZE INSERT INTO t VALUES (1, 1), (2, NULL)",
     ] {
-        assert_eq!(db.error(sql).to_string(), wanted, "{sql}");
+        assert_eq!(db.error(sql).to_string(), expected, "{sql}");
     }
     db.run("PREPARE p AS INSERT INTO t VALUES (1, 1), (2, $1)");
-    assert_eq!(db.error("EXECUTE p(NULL)").to_string(), wanted);
+    assert_eq!(db.error("EXECUTE p(NULL)").to_string(), expected);
     db.run("EXECUTE p(5)");
     assert_eq!(db.sorted_rows("SELECT * FROM t"), ["1|1", "2|5"]);
 }
@@ -274,14 +274,14 @@ fn a_table_can_name_the_columns_of_its_query() {
     );
     assert_eq!(db.session.column_names("t"), ["x", "Y", "z"]);
     assert_eq!(db.rows("SELECT x, \"Y\" FROM t"), ["3|6", "2|4", "1|2"]);
-    for (sql, wanted) in [
+    for (sql, expected) in [
         ("CREATE TABLE u (a, b) AS SELECT 1", "names 2 columns"),
         ("CREATE TABLE u (a, a) AS SELECT 1, 2", "\"a\" is there twice"),
         ("CREATE TABLE u (z) AS SELECT x, z FROM t", "\"z\" is there twice"),
         ("CREATE TABLE u (a)", "syntax error"),
     ] {
         let error = db.error(sql).to_string();
-        assert!(error.contains(wanted), "{sql}: {error}");
+        assert!(error.contains(expected), "{sql}: {error}");
     }
     assert_eq!(db.session.table_names(), ["t"]);
 }

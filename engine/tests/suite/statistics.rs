@@ -39,12 +39,12 @@ fn whether_a_bound_may_be_null_does_not_depend_on_where_the_rows_lie() {
     db.run("CREATE TABLE t (id BIGINT)");
     let sql = "SELECT min(id), max(id) + 1, count(*), count(id) FROM t";
     let nullable = || db.run(sql).batches[0].schema().fields().iter().map(|field| field.is_nullable()).collect::<Vec<_>>();
-    let mut found = vec![nullable()];
+    let mut nullability = vec![nullable()];
     for statement in ["INSERT INTO t VALUES (3), (1)", "CHECKPOINT", "OPTIMIZE TABLE t", "DELETE FROM t WHERE id = 1", "TRUNCATE t"] {
         db.run(statement);
-        found.push(nullable());
+        nullability.push(nullable());
     }
-    assert_eq!(found, vec![vec![true, true, false, false]; 6]);
+    assert_eq!(nullability, vec![vec![true, true, false, false]; 6]);
     db.run("INSERT INTO t VALUES (3)");
     db.run("OPTIMIZE TABLE t");
     db.run("CREATE TABLE u AS SELECT min(id) AS least FROM t");
@@ -72,9 +72,9 @@ fn bounds_of_every_kind_of_column_are_of_its_declared_type() {
     for column in ["money", "wide", "day", "at", "b", "f"] {
         // A filter that keeps every row, but that statistics cannot see through.
         let read = db.run(&format!("SELECT min({column}) AS a, max({column}) AS b FROM t WHERE random() >= 0"));
-        let known = db.run(&format!("SELECT min({column}) AS a, max({column}) AS b FROM t"));
+        let quick = db.run(&format!("SELECT min({column}) AS a, max({column}) AS b FROM t"));
         let types = |ran: &Ran| ran.batches[0].columns().iter().map(|column| column.data_type().clone()).collect::<Vec<_>>();
-        assert_eq!((known.rows(), types(&known)), (read.rows(), types(&read)), "{column}");
+        assert_eq!((quick.rows(), types(&quick)), (read.rows(), types(&read)), "{column}");
     }
 }
 

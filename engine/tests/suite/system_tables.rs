@@ -22,7 +22,7 @@ fn the_page_names_every_column_and_its_type() {
     for table in TABLES {
         let section = page.split(&format!("## system.{table}\n")).nth(1).unwrap_or_else(|| panic!("a section about {table}"));
         let section = section.split("\n## ").next().unwrap();
-        let told: Vec<String> = section
+        let columns: Vec<String> = section
             .lines()
             .filter_map(|line| line.strip_prefix("| `"))
             .map(|line| {
@@ -32,7 +32,7 @@ fn the_page_names_every_column_and_its_type() {
             .collect();
         let found = db.rows(&format!("DESCRIBE system.{table}"));
         let found: Vec<String> = found.iter().map(|row| row.split('|').take(2).collect::<Vec<_>>().join("|")).collect();
-        assert_eq!(found, told, "{table}");
+        assert_eq!(found, columns, "{table}");
     }
 }
 

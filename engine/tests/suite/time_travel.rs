@@ -174,8 +174,8 @@ fn times_that_are_no_version_say_why() {
     assert_eq!(error("5").to_string(), "5 is not a time");
     assert_eq!(error("'yesterday'").to_string(), "'yesterday' is not a time");
     db.run("ALTER SYSTEM SET retention = '0'");
-    let gone = db.error(&format!("SELECT * FROM t FOR SYSTEM_TIME AS OF '{first}'")).to_string();
-    assert!(gone.contains("is kept; versions are kept from"), "{gone}");
+    let error = db.error(&format!("SELECT * FROM t FOR SYSTEM_TIME AS OF '{first}'")).to_string();
+    assert!(error.contains("is kept; versions are kept from"), "{error}");
 }
 
 #[test]

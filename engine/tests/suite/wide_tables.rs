@@ -137,7 +137,7 @@ fn a_name_that_is_ambiguous_among_all_columns_is_so_among_few() {
     for table in ["wide", "slim"] {
         db.run(&format!("ALTER TABLE {table} ADD COLUMN column1 BIGINT"));
     }
-    let said = |sql: &str, table: &str| match super::helpers::wait(super::helpers::run(&db.session, &sql.replace("{t}", table))) {
+    let outcome = |sql: &str, table: &str| match super::helpers::wait(super::helpers::run(&db.session, &sql.replace("{t}", table))) {
         Ok(_) => "rows".to_string(),
         Err(error) => error.to_string().replace("slim", "wide"),
     };
@@ -153,9 +153,9 @@ fn a_name_that_is_ambiguous_among_all_columns_is_so_among_few() {
         ("SELECT column1 FROM {t}", false),
         ("SELECT {t}.column1, other FROM {t}, (VALUES (1)) AS v (other)", false),
     ] {
-        let expected = said(sql, "slim");
+        let expected = outcome(sql, "slim");
         assert_eq!(expected != "rows", is_refused, "{sql}: {expected}");
-        assert_eq!(said(sql, "wide"), expected, "{sql}");
+        assert_eq!(outcome(sql, "wide"), expected, "{sql}");
     }
 }
 

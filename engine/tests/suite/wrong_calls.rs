@@ -10,7 +10,7 @@ fn db() -> Db {
 }
 
 /// The message, what stands at its place up to the next sign, and the hint.
-fn said(db: &Db, sql: &str) -> (String, String, String) {
+fn error_parts(db: &Db, sql: &str) -> (String, String, String) {
     let error = db.error(sql);
     let at = error.position().map_or("", |at| &sql[at..]);
     let word = at.split(|char: char| !char.is_alphanumeric() && char != '_' && char != '\'').next().unwrap_or_default();
@@ -21,7 +21,7 @@ fn said(db: &Db, sql: &str) -> (String, String, String) {
 fn delete_without_from_deletes_nothing() {
     let db = db();
     for sql in ["delete flights", "DELETE flights WHERE id < 3", "EXPLAIN ANALYZE DELETE flights", "PREPARE p AS DELETE flights"] {
-        let (message, place, hint) = said(&db, sql);
+        let (message, place, hint) = error_parts(&db, sql);
         assert_eq!(message, "syntax error: expected: FROM, found: flights", "{sql}");
         assert_eq!((place.as_str(), hint.as_str()), ("flights", "write DELETE FROM flights"), "{sql}");
     }
@@ -53,13 +53,13 @@ fn a_function_of_what_it_does_not_take_is_one_sentence_at_its_place() {
         ("SELECT sum() FROM t", "sum takes arguments, and was given none", "sum", ""),
         ("SELECT coalesce()", "coalesce must have at least one argument", "coalesce", ""),
     ] {
-        assert_eq!(said(&db, sql), (message.into(), place.into(), hint.into()), "{sql}");
+        assert_eq!(error_parts(&db, sql), (message.into(), place.into(), hint.into()), "{sql}");
     }
 }
 
 #[test]
 fn a_window_function_without_a_window_is_said_to_want_one() {
-    let (message, place, hint) = said(&db(), "SELECT lag(a) FROM t");
+    let (message, place, hint) = error_parts(&db(), "SELECT lag(a) FROM t");
     assert_eq!((message.as_str(), place.as_str()), ("lag is computed over a window", "lag"));
     assert_eq!(hint, "write lag(…) OVER (ORDER BY …)");
 }
@@ -102,7 +102,7 @@ fn a_text_that_is_no_number_is_pointed_at() {
     let db = db();
     let message = "Cannot cast string 'abc' to value of BIGINT type".to_string();
     for sql in ["SELECT a FROM t WHERE a = 'abc'", "UPDATE t SET a = 'abc'", "SELECT CAST('abc' AS BIGINT)"] {
-        assert_eq!(said(&db, sql), (message.clone(), "'abc'".into(), String::new()), "{sql}");
+        assert_eq!(error_parts(&db, sql), (message.clone(), "'abc'".into(), String::new()), "{sql}");
     }
 }
 
@@ -114,7 +114,7 @@ fn the_number_of_a_column_that_is_not_there_is_pointed_at() {
         ("SELECT a FROM t ORDER BY 0", "ORDER BY 0: the columns count from 1", "0"),
         ("SELECT b FROM t GROUP BY 7", "GROUP BY 7: the query has 1 column", "7"),
     ] {
-        assert_eq!(said(&db, sql), (message.into(), place.into(), String::new()), "{sql}");
+        assert_eq!(error_parts(&db, sql), (message.into(), place.into(), String::new()), "{sql}");
         assert_eq!(db.error(sql).position(), sql.rfind(place), "{sql}");
     }
 }
@@ -129,7 +129,7 @@ fn an_insert_of_too_few_columns_says_both_counts_and_the_table() {
         ("INSERT INTO t SELECT 1, 2, 3, 4", "the query gives 4 columns, and \"t\" has 3 columns"),
         ("EXPLAIN INSERT INTO t SELECT 1", "the query gives 1 column, and \"t\" has 3 columns"),
     ] {
-        assert_eq!(said(&db, sql), (message.into(), "SELECT".into(), hint.into()), "{sql}");
+        assert_eq!(error_parts(&db, sql), (message.into(), "SELECT".into(), hint.into()), "{sql}");
     }
     assert_eq!(db.value("SELECT count(*) FROM t"), "0");
 }

@@ -20,8 +20,8 @@ fn check(cases: &[(&str, &str, &str, &str)]) {
             Some(at) => assert!(!place.is_empty() && sql[at..].starts_with(place), "{sql}: points at {:?}", &sql[at..]),
             None => assert_eq!(*place, "", "{sql} has no place"),
         }
-        let said = error.hint().unwrap_or_default();
-        assert!(said.contains(hint) && said.is_empty() == hint.is_empty(), "{sql}: {said:?}");
+        let text = error.hint().unwrap_or_default();
+        assert!(text.contains(hint) && text.is_empty() == hint.is_empty(), "{sql}: {text:?}");
     }
 }
 
@@ -266,6 +266,7 @@ fn names_of_other_systems_have_a_hint_of_what_to_write() {
         ("INSERT INTO u VALUES (1, 'x') RETURNING a", "INSERT … RETURNING is not supported", "", "select the rows"),
         ("SET memory_limit = '1GB'", "there is no setting \"memory_limit\"", "", "--memory-limit"),
         ("SELECT * FROM \"T\"", "table \"T\" does not exist", "\"T\"", "did you mean \"t\"?"),
+        ("SELECT * FROM \"a.b c\"", "table \"a.b c\" does not exist", "\"a.b c\"", ""),
         ("CREATE TABLE v (LIKE t)", "CREATE TABLE … LIKE is not supported", "", "LIMIT 0"),
     ]);
 }

@@ -50,10 +50,10 @@ mod tests {
         let options = ConnectOptions { address: "grpc://127.0.0.1:1".parse().unwrap(), tls: Tls::default(), login: Login::Nobody };
         let shared =
             ConnectionState { options, link: Mutex::new(Some(new.clone())), session_state: Mutex::default(), renewed: Mutex::default() };
-        let gone = Status::unauthenticated("the session is gone");
-        assert!(shared.failed(old.number, &gone, "").is_lost());
+        let status = Status::unauthenticated("the session is gone");
+        assert!(shared.failed(old.number, &status, "").is_lost());
         assert!(shared.link.lock().is_some());
-        assert!(shared.failed(new.number, &gone, "").is_lost());
+        assert!(shared.failed(new.number, &status, "").is_lost());
         assert!(shared.link.lock().is_none());
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flight_wire::{ErrorDetails, place};
+use flight_wire::{ErrorDetails, SESSION_ENDED, place};
 use tonic::{Code, Status};
 
 use crate::options::ConnectOptions;
@@ -34,11 +34,7 @@ pub enum RemoteError {
     Protocol { address: String, what: String },
 }
 
-/// The message of tonic for a channel that has given up.
-const NOT_READY: &str = "Service was not ready";
 const RECONNECTS: &str = "the next statement connects again, to a new session: settings and an open transaction are lost";
-/// The message of a server that does not know the session.
-const NO_SESSION: &str = "none of the sessions has this handle";
 const NEW_SESSION: &str = "the statement was not run; the next one connects again, to a new session";
 const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --token-file FILE";
 const PERHAPS_TLS: &str = "a server with TLS is reached by grpc+tls://";
@@ -101,14 +97,14 @@ impl RemoteError {
         if let Some(cause) = status.source() {
             return lost(root(cause));
         }
-        if status.code() == Code::Unauthenticated && status.message().starts_with(NO_SESSION) {
+        let ErrorDetails { hint, kind, position } = ErrorDetails::of_status(status);
+        if kind.as_deref() == Some(SESSION_ENDED) {
             return RemoteError::Ended { idle: session_state.idle(), lost: session_state.lost_state() };
         }
-        // The server no longer knows the token; or the channel has given up, which tonic tells by its message only.
-        if status.code() == Code::Unauthenticated || status.message().starts_with(NOT_READY) {
+        // The server no longer knows the token; or the channel has given up: a server answers with no such code.
+        if matches!(status.code(), Code::Unauthenticated | Code::Unknown) {
             return lost(status.message().to_string());
         }
-        let ErrorDetails { hint, position, .. } = ErrorDetails::of_status(status);
         let mut message = status.message();
         if let Some(place) = position.and_then(|position| place(sql, position)) {
             message = message.strip_suffix(&format!(" ({place})")).unwrap_or(message);
@@ -131,8 +127,8 @@ impl RemoteError {
                 RemoteError::NotAdmitted { address, reason, hint }
             }
             Code::Unimplemented => RemoteError::Protocol { address, what: reason },
-            // These codes come from the channel, not from the server.
-            _ if reason.starts_with(NOT_READY) => RemoteError::unreachable(reason, options),
+            // The channel has given up; a server answers with no such code.
+            Code::Unknown => RemoteError::unreachable(reason, options),
             _ => RemoteError::Unreachable { address, reason, hint: None },
         }
     }
@@ -239,8 +235,8 @@ mod tests {
             let (address, reason) = ("grpc://db:1".to_string(), "no".to_string());
             let error = RemoteError::Unreachable { address, reason, hint: Some(hint) };
             assert_eq!(error.hint(), Some(hint));
-            let told = error.hint_for_tables().unwrap();
-            assert!(!told.contains("--") && !told.contains("grpc"), "{told}");
+            let table_hint = error.hint_for_tables().unwrap();
+            assert!(!table_hint.contains("--") && !table_hint.contains("grpc"), "{table_hint}");
         }
     }
 

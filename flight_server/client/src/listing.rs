@@ -61,10 +61,10 @@ impl RemoteSession {
     }
 
     pub async fn server_version(&self) -> Result<String, RemoteError> {
-        let wanted = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
+        let command = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
         let request = self.ask("", |mut link| {
-            let wanted = wanted.clone();
-            async move { link.info(wanted).await }.boxed()
+            let command = command.clone();
+            async move { link.info(command).await }.boxed()
         });
         let (link, info) = request.await?;
         let batches: Vec<RecordBatch> = RemoteOutput::begin(&self.shared, link, info, "")?.try_collect().await?;

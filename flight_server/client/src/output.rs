@@ -93,7 +93,7 @@ impl RemoteOutput {
     }
 
     /// `None` for the batch without rows that only carries the report.
-    fn taken(&mut self, batch: RecordBatch, metadata: &[u8]) -> Option<Result<RecordBatch, RemoteError>> {
+    fn receive(&mut self, batch: RecordBatch, metadata: &[u8]) -> Option<Result<RecordBatch, RemoteError>> {
         if let Some((report, _)) = report_of_json(metadata) {
             self.report = if self.is_reported { sum(&self.report, &report) } else { report };
             self.is_reported = true;
@@ -135,9 +135,9 @@ impl Stream for RemoteOutput {
                 Some(Ok(message)) => {
                     let metadata = message.app_metadata();
                     if let DecodedPayload::RecordBatch(batch) = message.payload
-                        && let Some(taken) = self.taken(batch, &metadata)
+                        && let Some(result) = self.receive(batch, &metadata)
                     {
-                        return Poll::Ready(Some(taken));
+                        return Poll::Ready(Some(result));
                     }
                 }
             }

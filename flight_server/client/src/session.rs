@@ -105,8 +105,8 @@ impl RemoteSession {
     /// The link of the current session, or of a new one after a break.
     pub(crate) async fn link(&self) -> Result<Link, RemoteError> {
         let _turn = self.connecting.lock().await;
-        let known = self.shared.link.lock().clone();
-        match known {
+        let link = self.shared.link.lock().clone();
+        match link {
             Some(link) => Ok(link),
             None => {
                 let link = connect(&self.shared.options).await?;

@@ -29,7 +29,7 @@ impl SessionState {
 
     /// Records a statement. One that might leave state in the session counts as having left it.
     pub fn record_statement(&mut self, sql: &str) {
-        let has_word = |words: &[&str]| words_of(sql).any(|word| words.iter().any(|known| word.eq_ignore_ascii_case(known)));
+        let has_word = |words: &[&str]| words_of(sql).any(|word| words.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)));
         let first = words_of(without_comments(sql)).next().unwrap_or_default().to_ascii_uppercase();
         match first.as_str() {
             "SET" | "RESET" => self.has_settings = true,

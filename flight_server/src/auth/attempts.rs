@@ -59,7 +59,7 @@ impl Attempts {
 
     fn wait_at(&self, attempt: Attempt<'_>, now: Instant) -> Option<Duration> {
         let failures = self.failures.lock();
-        let waits = self.keys(attempt).map(|(key, _)| failures.get(&key).map(|known| known.until.saturating_duration_since(now)));
+        let waits = self.keys(attempt).map(|(key, _)| failures.get(&key).map(|entry| entry.until.saturating_duration_since(now)));
         waits.into_iter().flatten().max().filter(|wait| !wait.is_zero())
     }
 
@@ -67,12 +67,12 @@ impl Attempts {
         let mut failures = self.failures.lock();
         for (key, free) in self.keys(attempt) {
             make_room(&mut failures, now);
-            let known = failures.entry(key).or_insert(Failures { count: 0, last: now, until: now });
-            let is_old = now.saturating_duration_since(known.last) > FORGOTTEN_AFTER;
-            let count = if is_old { 1 } else { known.count.saturating_add(1) };
+            let entry = failures.entry(key).or_insert(Failures { count: 0, last: now, until: now });
+            let is_old = now.saturating_duration_since(entry.last) > FORGOTTEN_AFTER;
+            let count = if is_old { 1 } else { entry.count.saturating_add(1) };
             let wait =
                 count.checked_sub(free).map_or(Duration::ZERO, |beyond| WAIT_FIRST.saturating_mul(1 << beyond.min(10)).min(WAIT_MAX));
-            *known = Failures { count, last: now, until: now + wait };
+            *entry = Failures { count, last: now, until: now + wait };
         }
     }
 
@@ -90,9 +90,9 @@ fn make_room(failures: &mut HashMap<u64, Failures>, now: Instant) {
     if failures.len() < ENTRIES_MAX {
         return;
     }
-    failures.retain(|_, known| now.saturating_duration_since(known.last) <= FORGOTTEN_AFTER);
+    failures.retain(|_, entry| now.saturating_duration_since(entry.last) <= FORGOTTEN_AFTER);
     if failures.len() >= ENTRIES_MAX {
-        let oldest = failures.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| *key);
+        let oldest = failures.iter().min_by_key(|(_, entry)| entry.last).map(|(key, _)| *key);
         oldest.and_then(|key| failures.remove(&key));
     }
 }

@@ -64,12 +64,12 @@ impl PasswordCache {
 
     fn guess_at(&self, user: &str, epoch: u64, password: &str, now: Instant) -> CachedPassword {
         let mut users = self.users.lock();
-        let Some(known) = users.get(user) else { return CachedPassword::Unknown };
-        if known.epoch != epoch || known.until <= now {
+        let Some(entry) = users.get(user) else { return CachedPassword::Unknown };
+        if entry.epoch != epoch || entry.until <= now {
             users.remove(user);
             return CachedPassword::Unknown;
         }
-        let signature = known.signature;
+        let signature = entry.signature;
         drop(users);
         // A comparison in constant time.
         match self.signature(user, password).verify_slice(&signature) {
@@ -89,9 +89,9 @@ fn make_room(users: &mut HashMap<String, CacheEntry>, now: Instant) {
     if users.len() < USERS_MAX {
         return;
     }
-    users.retain(|_, known| known.until > now);
+    users.retain(|_, entry| entry.until > now);
     if users.len() >= USERS_MAX {
-        let oldest = users.iter().min_by_key(|(_, known)| known.until).map(|(user, _)| user.clone());
+        let oldest = users.iter().min_by_key(|(_, entry)| entry.until).map(|(user, _)| user.clone());
         oldest.and_then(|user| users.remove(&user));
     }
 }

@@ -28,7 +28,7 @@ fn read_text(path: &Path, text: &str) -> Result<Vec<FromFile>, ConfigError> {
         line: line(error.span().map_or(0, |span| span.start)),
         message: error.message().to_string(),
     })?;
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for (key, value) in table.into_inner() {
         let (line, name) = (line(key.span().start), key.into_inner().into_owned());
         let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
@@ -42,10 +42,10 @@ fn read_text(path: &Path, text: &str) -> Result<Vec<FromFile>, ConfigError> {
             value: shown(&value),
             expected: setting.field.expected(),
         })?;
-        found.push(FromFile { setting, line, text });
+        settings.push(FromFile { setting, line, text });
     }
-    found.sort_by_key(|found| found.line);
-    Ok(found)
+    settings.sort_by_key(|setting| setting.line);
+    Ok(settings)
 }
 
 /// The value as the text that settings read, if it is a scalar.

@@ -40,19 +40,19 @@ impl Config {
     pub fn load(sources: &SettingSource) -> Result<Config, ConfigError> {
         let mut config = Config::default();
         if let Some(path) = &sources.file {
-            for found in read_file(path)? {
-                let place = format!("{}:{}", path.display(), found.line);
-                config.set(found.setting, &found.text, &place, Source::File { path: path.clone(), line: found.line })?;
+            for entry in read_file(path)? {
+                let place = format!("{}:{}", path.display(), entry.line);
+                config.set(entry.setting, &entry.text, &place, Source::File { path: path.clone(), line: entry.line })?;
             }
         }
         for setting in SETTINGS {
             let name = variable(setting.name);
             // An empty variable counts as unset: some tools unset one that way.
-            let from_environment = sources.variables.iter().find(|(known, value)| *known == name && !value.is_empty());
+            let from_environment = sources.variables.iter().find(|(key, value)| *key == name && !value.is_empty());
             if let Some((_, value)) = from_environment {
                 config.set(setting, value, &name, Source::Variable)?;
             }
-            if let Some((_, value)) = sources.flags.iter().find(|(known, _)| *known == setting.name) {
+            if let Some((_, value)) = sources.flags.iter().find(|(key, _)| *key == setting.name) {
                 config.set(setting, value, &format!("--{}", setting.flag()), Source::Flag)?;
             }
         }
@@ -78,11 +78,12 @@ impl Config {
 impl SettingSource {
     /// Variables with names similar to that of a setting, each with the setting's variable.
     pub fn doubtful_variables(&self) -> Vec<(String, String)> {
-        let known: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).chain([format!("{PREFIX}CONFIG")]).collect();
-        let ours = self.variables.iter().map(|(name, _)| name).filter(|name| name.starts_with(PREFIX) && !known.contains(name));
+        let setting_variables: Vec<String> =
+            SETTINGS.iter().map(|setting| variable(setting.name)).chain([format!("{PREFIX}CONFIG")]).collect();
+        let ours = self.variables.iter().map(|(name, _)| name).filter(|name| name.starts_with(PREFIX) && !setting_variables.contains(name));
         // Compared without their common prefix, which would make any two similar.
         let bare = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_string();
-        let names: Vec<String> = known.iter().map(|name| bare(name)).collect();
+        let names: Vec<String> = setting_variables.iter().map(|name| bare(name)).collect();
         let near = |name: &String| {
             let near = nearest(&bare(name), names.iter().map(String::as_str))?;
             Some((name.clone(), format!("{PREFIX}{near}")))

@@ -35,8 +35,8 @@ pub async fn info(
             schema: schema_bytes(&schema)?,
             flight_descriptor: Some(descriptor),
             endpoint,
-            total_records: known(Some(rows)),
-            total_bytes: known(listed.size_bytes.filter(|_| command.columns.is_none())),
+            total_records: flight_count(Some(rows)),
+            total_bytes: flight_count(listed.size_bytes.filter(|_| command.columns.is_none())),
             // The endpoints, one after the other, give the rows in their stored order.
             ordered: true,
             ..FlightInfo::new()
@@ -52,8 +52,8 @@ pub async fn info(
         schema: schema_bytes(&schema)?,
         flight_descriptor: Some(descriptor),
         endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(command.to_json()))],
-        total_records: known(rows),
-        total_bytes: known(size_bytes),
+        total_records: flight_count(rows),
+        total_bytes: flight_count(size_bytes),
         ordered: true,
         ..FlightInfo::new()
     })
@@ -64,7 +64,7 @@ fn table_command(command: &TableCommand) -> TableCommand {
 }
 
 /// Flight uses -1 for unknown.
-fn known(number: Option<u64>) -> i64 {
+fn flight_count(number: Option<u64>) -> i64 {
     number.and_then(|number| i64::try_from(number).ok()).unwrap_or(-1)
 }
 
@@ -131,8 +131,8 @@ pub async fn listed(connection: &Arc<Connection>, listed: TableListing, client_o
         schema: schema_bytes(&schema)?,
         flight_descriptor: Some(FlightDescriptor::new_path(path)),
         endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(command.to_json()))],
-        total_records: known(listed.rows),
-        total_bytes: known(listed.size_bytes),
+        total_records: flight_count(listed.rows),
+        total_bytes: flight_count(listed.size_bytes),
         ordered: true,
         ..FlightInfo::new()
     })

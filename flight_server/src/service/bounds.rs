@@ -30,22 +30,22 @@ pub fn check_info(message: &[u8], outer: &[u32]) -> Result<(), Status> {
 
 /// The number of fields at the end of the path. An invalid message counts up to its first error.
 fn count(mut message: &[u8], path: &[u32]) -> usize {
-    let Some((wanted, deeper)) = path.split_first() else { return 1 };
-    let mut found = 0;
+    let Some((number, deeper)) = path.split_first() else { return 1 };
+    let mut total = 0;
     while message.has_remaining() {
-        let Ok((field, wire_type)) = decode_key(&mut message) else { return found };
-        if field != *wanted || wire_type != WireType::LengthDelimited {
+        let Ok((field, wire_type)) = decode_key(&mut message) else { return total };
+        if field != *number || wire_type != WireType::LengthDelimited {
             if skip_field(wire_type, field, &mut message, DecodeContext::default()).is_err() {
-                return found;
+                return total;
             }
             continue;
         }
         let length = decode_varint(&mut message).ok().and_then(|length| usize::try_from(length).ok());
-        let Some((inside, rest)) = length.and_then(|length| message.split_at_checked(length)) else { return found };
-        found += count(inside, deeper);
+        let Some((inside, rest)) = length.and_then(|length| message.split_at_checked(length)) else { return total };
+        total += count(inside, deeper);
         message = rest;
     }
-    found
+    total
 }
 
 #[cfg(test)]

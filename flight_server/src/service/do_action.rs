@@ -174,9 +174,9 @@ impl Service {
     /// The plan of a query. The body is JSON.
     async fn substrait_plan(&self, caller: &CallContext, body: &Bytes) -> Acted {
         self.drain.check()?;
-        let wanted =
+        let bad_body =
             |error| Status::invalid_argument(format!("the body of the action is to be JSON, such as {{\"sql\": \"SELECT 1\"}}: {error}"));
-        let query: Query = serde_json::from_slice(body).map_err(wanted)?;
+        let query: Query = serde_json::from_slice(body).map_err(bad_body)?;
         let connection = self.sessions.connection(caller)?;
         let turn = connection.turn().await?;
         answered(plan_of(&turn, &query.sql).await?)

@@ -34,8 +34,8 @@ impl Service {
 
     /// Drops what was idle for too long, and what belonged to dropped users.
     pub fn sweep(&self) {
-        let known = RefCell::new(HashMap::new());
-        let keep = |principal: &Principal| *known.borrow_mut().entry(principal.clone()).or_insert_with(|| self.logins.is_known(principal));
+        let cache = RefCell::new(HashMap::new());
+        let keep = |principal: &Principal| *cache.borrow_mut().entry(principal.clone()).or_insert_with(|| self.logins.is_known(principal));
         self.active_streams.retain(keep);
         self.tickets.retain(keep);
         self.leases.retain(keep);

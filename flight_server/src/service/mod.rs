@@ -85,9 +85,9 @@ impl Service {
         let shown = Credentials::of(request)
             .and_then(|credentials| Ok((credentials, cookie(headers)?, (ClientOptions::of(headers)?, binding(headers)?))));
         async move {
-            let (credentials, session, asked) = shown?;
+            let (credentials, session, options_and_binding) = shown?;
             let identity = self.logins.identity(&credentials).await?;
-            self.sessions.caller(identity, session, credentials, asked)
+            self.sessions.caller(identity, session, credentials, options_and_binding)
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Connection {
     turn: tokio::sync::Mutex<()>,
     budget: Option<Arc<Budget>>,
     /// The bytes of the budget that SQL prepared statements take.
-    kept: Mutex<Option<BudgetShare>>,
+    prepared_share: Mutex<Option<BudgetShare>>,
     /// For a transaction: whether it has run BEGIN, which comes with its first statement.
     is_begun: AtomicBool,
     /// For a transaction: the session in which it was begun, and with which it ends.
@@ -62,8 +62,8 @@ impl Connection {
     }
 
     fn of(session: Session, lifetime: Lifetime, begun_in: Option<Handle>, budget: Option<Arc<Budget>>) -> Arc<Connection> {
-        let (turn, kept, is_begun) = (tokio::sync::Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        Arc::new(Connection { session, lifetime, turn, budget, kept, is_begun, begun_in })
+        let (turn, prepared_share, is_begun) = (tokio::sync::Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Arc::new(Connection { session, lifetime, turn, budget, prepared_share, is_begun, begun_in })
     }
 
     pub fn is_begun_in(&self, session: &[u8]) -> bool {
@@ -123,13 +123,13 @@ impl Connection {
 
     /// Updates the share after a statement that may have changed it. The bytes were reserved before, so that this cannot fail.
     fn count_kept(&self, room: Option<BudgetShare>) {
-        let mut kept = self.kept.lock();
-        match (&mut *kept, room) {
-            (Some(kept), Some(room)) => kept.join(room),
-            (kept, room) => *kept = kept.take().or(room),
+        let mut share = self.prepared_share.lock();
+        match (&mut *share, room) {
+            (Some(share), Some(room)) => share.join(room),
+            (share, room) => *share = share.take().or(room),
         }
-        if let Some(kept) = &mut *kept {
-            kept.shrink(self.session.prepared_bytes());
+        if let Some(share) = &mut *share {
+            share.shrink(self.session.prepared_bytes());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::{Binding, Engine, Identity};
-use flight_wire::COOKIE;
+use flight_wire::{COOKIE, ErrorDetails, SESSION_ENDED};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
@@ -60,14 +60,17 @@ impl Sessions {
             (None, Secret::Bearer(token)) if identity.is_none() => Some(Bytes::from(token)),
             (session, _) => session,
         };
-        let session = session.map(|handle| self.find(&principal, &handle).map(|found| (handle, found))).transpose()?;
+        let session = session.map(|handle| self.find(&principal, &handle).map(|connection| (handle, connection))).transpose()?;
         Ok(CallContext { identity, principal, session, client_options, binding, peer: shown.peer, cut: shown.cut })
     }
 
     /// A session that has ended is never replaced silently: its settings would be lost unnoticed.
     fn find(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<Connection>, Status> {
-        let gone = |unknown: Status| Status::unauthenticated(format!("{}, by connecting again", unknown.message()));
-        self.open.get(principal, handle).map_err(gone)
+        self.open.get(principal, handle).map_err(|unknown| {
+            let mut refusal = Status::unauthenticated(format!("{}, by connecting again", unknown.message()));
+            ErrorDetails { kind: Some(SESSION_ENDED.to_string()), ..ErrorDetails::default() }.put_into(&mut refusal);
+            refusal
+        })
     }
 
     pub fn begin(&self, identity: Option<&Identity>) -> Result<(Handle, Arc<Connection>), Status> {
@@ -154,10 +157,10 @@ mod tests {
 
     #[test]
     fn a_session_is_named_by_its_cookie() {
-        let found = |pairs| cookie(&headers(pairs)).unwrap().map(|handle| String::from_utf8(handle.to_vec()).unwrap());
-        assert_eq!(found(&[("cookie", "a=b; arrow_flight_session_id=7f; c=d")]).unwrap(), "7f");
-        assert_eq!(found(&[("cookie", "a=b"), ("cookie", "arrow_flight_session_id=\"7f\"")]).unwrap(), "7f");
-        assert_eq!(found(&[("cookie", "a=b")]), None);
-        assert_eq!(found(&[]), None);
+        let session_of = |pairs| cookie(&headers(pairs)).unwrap().map(|handle| String::from_utf8(handle.to_vec()).unwrap());
+        assert_eq!(session_of(&[("cookie", "a=b; arrow_flight_session_id=7f; c=d")]).unwrap(), "7f");
+        assert_eq!(session_of(&[("cookie", "a=b"), ("cookie", "arrow_flight_session_id=\"7f\"")]).unwrap(), "7f");
+        assert_eq!(session_of(&[("cookie", "a=b")]), None);
+        assert_eq!(session_of(&[]), None);
     }
 }

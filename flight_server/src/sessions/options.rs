@@ -45,8 +45,8 @@ pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequ
 /// Programs rely on the schema that they have set. The answer has only an error number for an option, and no message,
 /// so a wrong schema fails the whole call before anything is set.
 fn check_schema(request: &SetSessionOptionsRequest) -> Result<(), Status> {
-    let wanted = request.session_options.get(SCHEMA_OPTION).and_then(|value| value.option_value.as_ref());
-    match wanted {
+    let schema = request.session_options.get(SCHEMA_OPTION).and_then(|value| value.option_value.as_ref());
+    match schema {
         None => Ok(()),
         Some(OptionValue::Text(schema)) if schema == DEFAULT_SCHEMA => Ok(()),
         Some(_) => Err(Status::invalid_argument(format!(
@@ -57,7 +57,7 @@ fn check_schema(request: &SetSessionOptionsRequest) -> Result<(), Status> {
 
 async fn set_option(turn: &SessionLock<'_>, name: &str, value: Option<OptionValue>) -> Result<(), ErrorValue> {
     let text = value.map(as_text).transpose()?;
-    if let Some((_, fixed)) = FIXED.iter().find(|(known, _)| *known == name) {
+    if let Some((_, fixed)) = FIXED.iter().find(|(option, _)| *option == name) {
         return if text.is_none_or(|text| text == *fixed) { Ok(()) } else { Err(ErrorValue::InvalidValue) };
     }
     // Only a valid name reaches the statement.

@@ -85,20 +85,20 @@ impl Transactions {
     /// could commit the wrong one. This does not wait for the session's lock, which an upload may hold for long.
     pub fn begin(&self, principal: &Principal, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
         let is_taken = || session.is_some_and(Connection::is_in_transaction);
-        let taken = || {
+        let conflict = || {
             Status::failed_precondition(
                 "a transaction that was begun with BEGIN is open in this session; end it with COMMIT or ROLLBACK before BeginTransaction",
             )
         };
         // Checked first, so that a refused call evicts no other transaction.
         if is_taken() {
-            return Err(taken());
+            return Err(conflict());
         }
         let handle = self.fresh.insert_over_oldest(principal, transaction, Connection::begun_in)?;
         // Checked again: BEGIN looks for this one after it has run, so if both run at once, one of them sees the other.
         if is_taken() {
             self.fresh.remove(principal, &handle);
-            return Err(taken());
+            return Err(conflict());
         }
         Ok(handle)
     }
@@ -124,7 +124,7 @@ impl Transactions {
     }
 
     /// Removes the transaction; `None` if it has run no statement yet.
-    fn taken(&self, principal: &Principal, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
+    fn remove(&self, principal: &Principal, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
         let _moving = self.moving.lock();
         match self.fresh.remove(principal, id) {
             true => Ok(None),
@@ -139,7 +139,7 @@ impl Transactions {
             Ok(EndTransaction::Rollback) => "ROLLBACK",
             _ => return Err(Status::invalid_argument("EndTransaction says neither commit nor rollback; set its action")),
         };
-        let Some(transaction) = self.taken(principal, id)? else { return Ok(()) };
+        let Some(transaction) = self.remove(principal, id)? else { return Ok(()) };
         self.savepoints.retain(|_, savepoint| savepoint.transaction != id);
         let turn = transaction.turn().await?;
         turn.run(sql).await.map_err(status)

@@ -29,7 +29,7 @@ pub struct Batches {
     unpacked_bytes_max: Option<u64>,
     decoder: Option<FlightDataDecoder>,
     /// The rest of the last message.
-    left: Option<RecordBatch>,
+    rest: Option<RecordBatch>,
     /// The bytes of all messages so far.
     bytes: Arc<AtomicUsize>,
     /// The first error. It is returned again on every further poll, so that it never looks like the end.
@@ -64,7 +64,7 @@ where
                 return Err(Status::resource_exhausted(format!("the rows have {fields} columns, and {FIELDS_MAX} are taken; send fewer")));
             }
             let unpacked_bytes_max = may_share(&schema).then_some(unpacked_bytes_max);
-            Ok(Some(Batches { schema, unpacked_bytes_max, decoder, left: None, bytes, broken: None }))
+            Ok(Some(Batches { schema, unpacked_bytes_max, decoder, rest: None, bytes, broken: None }))
         }
         Some(Ok(_)) => Err(Status::invalid_argument("rows came before their schema; send the schema first")),
     }
@@ -97,10 +97,10 @@ impl Stream for Batches {
             if let Some(broken) = &self.broken {
                 return Poll::Ready(Some(Err(broken.clone())));
             }
-            if let Some(batch) = self.left.take() {
+            if let Some(batch) = self.rest.take() {
                 let rows = batch.num_rows().min(ROWS_AT_ONCE);
                 if rows < batch.num_rows() {
-                    self.left = Some(batch.slice(rows, batch.num_rows() - rows));
+                    self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
                 }
                 return Poll::Ready(Some(Ok(batch.slice(0, rows))));
             }
@@ -108,7 +108,7 @@ impl Stream for Batches {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => self.broken = Some(error),
                 Some(Ok(DecodedPayload::RecordBatch(batch))) => match self.check_unpacked(&batch) {
-                    Ok(()) => self.left = Some(batch),
+                    Ok(()) => self.rest = Some(batch),
                     Err(refused) => self.broken = Some(refused),
                 },
                 Some(Ok(DecodedPayload::None)) => {}

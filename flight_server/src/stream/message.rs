@@ -145,38 +145,38 @@ impl Encoder {
 
 /// Splits an IPC stream into its messages: each is a prefix, a header, and a body, whose length is in the header.
 fn split(buffers: Vec<Buffer>) -> Result<Vec<Message>, ArrowError> {
-    let mut left = VecDeque::from(buffers);
+    let mut buffers = VecDeque::from(buffers);
     let mut messages = Vec::new();
-    while !left.is_empty() {
-        let prefix = joined(take(&mut left, PREFIX_BYTES)?);
+    while !buffers.is_empty() {
+        let prefix = joined(take(&mut buffers, PREFIX_BYTES)?);
         let header_bytes = prefix.last_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
-        let header = joined(take(&mut left, header_bytes.unwrap_or(0))?);
+        let header = joined(take(&mut buffers, header_bytes.unwrap_or(0))?);
         let body_bytes = root_as_message(&header).map_err(|_| broken("has a damaged header"))?.bodyLength();
-        let body = take(&mut left, usize::try_from(body_bytes).map_err(|_| broken("has a body of negative length"))?)?;
+        let body = take(&mut buffers, usize::try_from(body_bytes).map_err(|_| broken("has a body of negative length"))?)?;
         messages.push(Message { header, body, ..Message::default() });
     }
     Ok(messages)
 }
 
 /// The next `count` bytes, without copying them.
-fn take(left: &mut VecDeque<Buffer>, mut count: usize) -> Result<Vec<Bytes>, ArrowError> {
-    let mut taken = Vec::new();
+fn take(buffers: &mut VecDeque<Buffer>, mut count: usize) -> Result<Vec<Bytes>, ArrowError> {
+    let mut pieces = Vec::new();
     while count > 0 {
-        let mut first = left.pop_front().ok_or_else(|| broken("ends too early"))?;
+        let mut first = buffers.pop_front().ok_or_else(|| broken("ends too early"))?;
         if first.len() > count {
-            left.push_front(first.slice(count));
+            buffers.push_front(first.slice(count));
             first = first.slice_with_length(0, count);
         }
         count -= first.len();
         if !first.is_empty() {
-            taken.push(Bytes::from_owner(SharedBuffer(first)));
+            pieces.push(Bytes::from_owner(SharedBuffer(first)));
         }
     }
     // An empty buffer is dropped.
-    while left.front().is_some_and(Buffer::is_empty) {
-        left.pop_front();
+    while buffers.front().is_some_and(Buffer::is_empty) {
+        buffers.pop_front();
     }
-    Ok(taken)
+    Ok(pieces)
 }
 
 struct SharedBuffer(Buffer);

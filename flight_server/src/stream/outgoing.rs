@@ -19,12 +19,12 @@ use tonic::Status;
 
 use super::client_options::ClientOptions;
 use super::message::{Encoder, Message};
-use super::prefetch::{Made, prefetch};
+use super::prefetch::{ResultStream, prefetch};
 use super::send_budget::{CreditKind, CreditShare, StreamCredit};
 use crate::error::{arrow_status, status};
 use crate::executors::ExecutorLease;
 
-pub type FlightStream = Made<Message>;
+pub type FlightStream = ResultStream<Message>;
 
 /// Replaces [`MESSAGE_BYTES`] while much data of all clients is unread.
 const TIGHT_MESSAGE_BYTES: usize = 256 << 10;
@@ -46,21 +46,21 @@ type SharedEncoding = Arc<Mutex<Option<EncodingState>>>;
 /// A query and its rows that were not encoded yet.
 struct EncodingState {
     output: QueryOutput,
-    left: VecDeque<RecordBatch>,
+    batches: VecDeque<RecordBatch>,
     /// The share of the rows that are left.
     share: Option<CreditShare>,
 }
 
 impl EncodingState {
     fn next_piece(&mut self, is_tight: bool) -> Option<RecordBatch> {
-        let piece = self.left.pop_front()?;
+        let piece = self.batches.pop_front()?;
         let mut cut = match is_tight {
             true => pieces(piece, TIGHT_MESSAGE_BYTES).into_iter(),
             false => vec![piece].into_iter(),
         };
         let first = cut.next();
-        cut.rev().for_each(|piece| self.left.push_front(piece));
-        if self.left.is_empty() {
+        cut.rev().for_each(|piece| self.batches.push_front(piece));
+        if self.batches.is_empty() {
             // The rows in the message are counted there.
             self.share = None;
         }
@@ -71,7 +71,7 @@ impl EncodingState {
         let batch = without_views(batch, wire);
         let bytes = batch_bytes(&batch);
         self.share = Some(credit.hold(CreditKind::Batch, bytes));
-        self.left.extend(pieces_of(batch, bytes, MESSAGE_BYTES));
+        self.batches.extend(pieces_of(batch, bytes, MESSAGE_BYTES));
     }
 }
 
@@ -99,7 +99,7 @@ impl ResultEncoder {
     /// The stream ends with an error when `stop` is cancelled.
     pub fn new(output: QueryOutput, client_options: ClientOptions, stop: CancellationToken, credit: Arc<StreamCredit>) -> ResultEncoder {
         let wire = wire_schema(&output.schema(), client_options.types);
-        let making = EncodingState { output, left: VecDeque::new(), share: None };
+        let making = EncodingState { output, batches: VecDeque::new(), share: None };
         ResultEncoder { output: Arc::new(Mutex::new(Some(making))), wire, client_options, stop, credit }
     }
 
@@ -107,9 +107,9 @@ impl ResultEncoder {
         Cancel { output: Arc::clone(&self.output), stop: self.stop.clone() }
     }
 
-    /// The last message has no rows, and the report in its `app_metadata`. `kept` lives as long as the
+    /// The last message has no rows, and the report in its `app_metadata`. `guard` lives as long as the
     /// stream, for example the engine's session.
-    pub fn into_stream(self, kept: impl Send + 'static, executor: ExecutorLease) -> Result<FlightStream, Status> {
+    pub fn into_stream(self, guard: impl Send + 'static, executor: ExecutorLease) -> Result<FlightStream, Status> {
         let ResultEncoder { output, wire, client_options, stop, credit } = self;
         let encoder = encoder(&wire, client_options)?;
         let schema = encoder.schema();
@@ -122,7 +122,7 @@ impl ResultEncoder {
             stopped: Box::pin(stop.cancelled_owned()),
             report: None,
             is_brief: client_options.types.brief,
-            _kept: Box::new(kept),
+            _guard: Box::new(guard),
         };
         Ok(prefetch(Box::pin(rows), executor))
     }
@@ -152,7 +152,7 @@ struct MessageStream {
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     report: Option<Bytes>,
     is_brief: bool,
-    _kept: Box<dyn Send>,
+    _guard: Box<dyn Send>,
 }
 
 enum Next {
@@ -195,21 +195,20 @@ impl MessageStream {
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Option<Poll<Option<Result<RecordBatch, EngineError>>>> {
         let mut making = self.output.lock();
         loop {
-            let active_streams = making.as_mut()?;
-            let kind = if active_streams.left.is_empty() { CreditKind::Batch } else { CreditKind::Message };
+            let state = making.as_mut()?;
+            let kind = if state.batches.is_empty() { CreditKind::Batch } else { CreditKind::Message };
             // Wait again when the rows are there: while the query computed them, they did not count against this budget.
             if self.credit.poll_room(kind, context).is_pending() {
                 return Some(Poll::Pending);
             }
-            if let Some(piece) = active_streams.next_piece(self.credit.is_tight()) {
+            if let Some(piece) = state.next_piece(self.credit.is_tight()) {
                 return Some(Poll::Ready(Some(Ok(piece))));
             }
-            match active_streams.output.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(batch))) => active_streams.take(batch, &self.wire, &self.credit),
+            match state.output.poll_next_unpin(context) {
+                Poll::Ready(Some(Ok(batch))) => state.take(batch, &self.wire, &self.credit),
                 Poll::Ready(None) => {
-                    let report = active_streams.output.report();
-                    self.report =
-                        Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, active_streams.output.kind()) });
+                    let report = state.output.report();
+                    self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, state.output.kind()) });
                     *making = None;
                     return Some(Poll::Ready(None));
                 }

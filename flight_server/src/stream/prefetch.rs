@@ -17,18 +17,18 @@ const AHEAD_MAX: usize = 4;
 /// The number of messages per turn: each turn wakes the other thread, which costs about as much as encoding a message.
 const MADE_AT_ONCE: usize = 2;
 
-pub type Made<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+pub type ResultStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// The same messages, produced on the executor once they are polled. Dropping the stream soon drops its source.
-pub fn prefetch<T: Send + 'static>(messages: Made<T>, executor: ExecutorLease) -> Made<T> {
+pub fn prefetch<T: Send + 'static>(messages: ResultStream<T>, executor: ExecutorLease) -> ResultStream<T> {
     Box::pin(PrefetchState::Waiting(Some((messages, executor))))
 }
 
 enum PrefetchState<T> {
-    Waiting(Option<(Made<T>, ExecutorLease)>),
+    Waiting(Option<(ResultStream<T>, ExecutorLease)>),
     /// A set of one task, because dropping the set aborts the task.
     Making {
-        made: Receiver<Result<T, Status>>,
+        receiver: Receiver<Result<T, Status>>,
         task: JoinSet<()>,
     },
 }
@@ -42,8 +42,8 @@ impl<T: Send + 'static> Stream for PrefetchState<T> {
         {
             *self = making(messages, executor);
         }
-        let PrefetchState::Making { made, task } = &mut *self else { return Poll::Ready(None) };
-        if let Some(message) = ready!(made.poll_recv(context)) {
+        let PrefetchState::Making { receiver, task } = &mut *self else { return Poll::Ready(None) };
+        if let Some(message) = ready!(receiver.poll_recv(context)) {
             return Poll::Ready(Some(message));
         }
         // A task that panicked has not produced all messages.
@@ -52,8 +52,8 @@ impl<T: Send + 'static> Stream for PrefetchState<T> {
     }
 }
 
-fn making<T: Send + 'static>(messages: Made<T>, executor: ExecutorLease) -> PrefetchState<T> {
-    let (sender, made) = channel(AHEAD_MAX);
+fn making<T: Send + 'static>(messages: ResultStream<T>, executor: ExecutorLease) -> PrefetchState<T> {
+    let (sender, receiver) = channel(AHEAD_MAX);
     let mut messages = InCallContext::new(messages);
     let mut task = JoinSet::new();
     executor.spawn(&mut task, async move {
@@ -72,7 +72,7 @@ fn making<T: Send + 'static>(messages: Made<T>, executor: ExecutorLease) -> Pref
             }
         }
     });
-    PrefetchState::Making { made, task }
+    PrefetchState::Making { receiver, task }
 }
 
 fn broken_down(error: &JoinError) -> Status {
@@ -146,10 +146,10 @@ mod tests {
 
     #[tokio::test]
     async fn messages_are_dropped_with_their_reader() {
-        let held = Arc::new(());
-        let of_stream = Arc::clone(&held);
+        let guard = Arc::new(());
+        let of_stream = Arc::clone(&guard);
         let endless = futures::stream::repeat_with(move || {
-            let _held = &of_stream;
+            let _guard = &of_stream;
             Ok(Message::default())
         });
         let executors = Executors::new(1);
@@ -158,11 +158,11 @@ mod tests {
             read.next().await.unwrap().unwrap();
         }
         drop(read);
-        let gone = async {
-            while Arc::strong_count(&held) > 1 {
+        let release = async {
+            while Arc::strong_count(&guard) > 1 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), gone).await.expect("the messages are dropped with their reader");
+        tokio::time::timeout(Duration::from_secs(5), release).await.expect("the messages are dropped with their reader");
     }
 }

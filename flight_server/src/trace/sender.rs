@@ -127,7 +127,7 @@ impl Sender {
         loop {
             let is_last = self.end.is_cancelled();
             let refused = match self.export(request.clone()).await {
-                Ok(answer) => return self.taken(count, answer),
+                Ok(answer) => return self.record_answer(count, answer),
                 Err(refused) => refused,
             };
             if !is_transient(&refused) || is_last {
@@ -147,7 +147,7 @@ impl Sender {
         }
     }
 
-    fn taken(&mut self, count: u64, answer: ExportResponse) {
+    fn record_answer(&mut self, count: u64, answer: ExportResponse) {
         if std::mem::replace(&mut self.is_away, false) {
             tracing::warn!(endpoint = self.endpoint, "the collector takes traces again");
         }

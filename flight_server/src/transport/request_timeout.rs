@@ -111,9 +111,9 @@ mod tests {
     }
 
     fn every(pause: Duration, count: usize) -> impl futures::Stream<Item = Bytes> + Send + 'static {
-        futures::stream::unfold(count, move |left| async move {
+        futures::stream::unfold(count, move |rest| async move {
             tokio::time::sleep(pause).await;
-            Some((Bytes::from_static(b"x"), left.checked_sub(1)?))
+            Some((Bytes::from_static(b"x"), rest.checked_sub(1)?))
         })
     }
 

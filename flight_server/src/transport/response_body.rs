@@ -47,14 +47,14 @@ impl HttpBody for Answer {
 
 /// Bytes in several parts, each of which is released when it is sent.
 pub struct Parts {
-    left: VecDeque<Bytes>,
+    parts: VecDeque<Bytes>,
     bytes: usize,
 }
 
 impl From<VecDeque<Bytes>> for Parts {
-    fn from(left: VecDeque<Bytes>) -> Parts {
-        let bytes = left.iter().map(Bytes::len).sum();
-        Parts { left, bytes }
+    fn from(parts: VecDeque<Bytes>) -> Parts {
+        let bytes = parts.iter().map(Bytes::len).sum();
+        Parts { parts, bytes }
     }
 }
 
@@ -70,11 +70,11 @@ impl Buf for Parts {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.left.iter().find(|part| !part.is_empty()).map_or(&[], |part| part)
+        self.parts.iter().find(|part| !part.is_empty()).map_or(&[], |part| part)
     }
 
     fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let parts = self.left.iter().filter(|part| !part.is_empty());
+        let parts = self.parts.iter().filter(|part| !part.is_empty());
         slices.iter_mut().zip(parts).map(|(slice, part)| *slice = IoSlice::new(part)).count()
     }
 
@@ -83,13 +83,13 @@ impl Buf for Parts {
     fn advance(&mut self, mut count: usize) {
         assert!(count <= self.bytes, "{count} bytes of {} are sent", self.bytes);
         self.bytes -= count;
-        while let Some(first) = self.left.front_mut() {
+        while let Some(first) = self.parts.front_mut() {
             if first.len() > count {
                 first.advance(count);
                 return;
             }
             count -= first.len();
-            self.left.pop_front();
+            self.parts.pop_front();
         }
     }
 }

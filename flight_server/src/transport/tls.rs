@@ -103,19 +103,19 @@ fn config(options: &TlsOptions) -> Result<ServerConfig, TlsError> {
 /// Reads a file of certificates and checks each of them.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let bad = |reason: String| TlsError::BadCertificate { path: path.to_path_buf(), reason };
-    let found: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(read(path)?.as_bytes()).collect();
-    let found = found.map_err(|error| bad(error.to_string()))?;
-    if found.is_empty() {
+    let certificates: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(read(path)?.as_bytes()).collect();
+    let certificates = certificates.map_err(|error| bad(error.to_string()))?;
+    if certificates.is_empty() {
         return Err(TlsError::NoCertificate { path: path.to_path_buf() });
     }
-    for der in &found {
+    for der in &certificates {
         let certificate = x509_cert::Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
         let until = certificate.tbs_certificate.validity.not_after;
         if until.to_system_time() < SystemTime::now() {
             tracing::warn!(path = %path.display(), %until, "a certificate has expired: clients that verify it will refuse it");
         }
     }
-    Ok(found)
+    Ok(certificates)
 }
 
 /// The first key of the file.

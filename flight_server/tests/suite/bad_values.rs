@@ -85,8 +85,8 @@ fn a_value_that_is_not_of_its_type_is_refused_by_column_row_and_value() {
         let kind = column.data_type().clone();
         let refused = put(&served, messages(column)).unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{kind}: {refused}");
-        let said = |what: &str| refused.message().contains(what);
-        assert!(said("row 2 ") && said("column \"a\"") && said(why), "{kind}: {refused}");
+        let mentions = |what: &str| refused.message().contains(what);
+        assert!(mentions("row 2 ") && mentions("column \"a\"") && mentions(why), "{kind}: {refused}");
         assert!(served.try_rows("SELECT * FROM t").is_err(), "{kind} made a table");
     }
     assert_eq!(served.rows("SELECT 1"), ["1"]);

@@ -125,7 +125,7 @@ fn a_session_tells_how_far_its_statement_is() {
     rows(&session, "CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 100000) AS s (value)");
     // A query runs while it is fetched, and anything else before there is a ticket.
     for sql in [LONG.to_string(), format!("CREATE TABLE u AS {LONG}")] {
-        let asked = async {
+        let first_report = async {
             loop {
                 if let Some(report) = session.progress().await
                     && report.rows_scanned > 0
@@ -138,7 +138,7 @@ fn a_session_tells_how_far_its_statement_is() {
         let run = async { session.execute(&sql).await?.collect().await };
         let report = wait(async {
             tokio::select! {
-                report = asked => report,
+                report = first_report => report,
                 done = run => panic!("it has ended: {done:?}"),
             }
         });

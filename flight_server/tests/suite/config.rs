@@ -13,35 +13,35 @@ fn file(text: &str) -> (tempfile::TempDir, SettingSource) {
 }
 
 fn error(text: &str) -> String {
-    let (_dir, given) = file(text);
-    let error = Config::load(&given).unwrap_err().to_string();
-    error.replace(&format!("{}", given.file.unwrap().display()), "FILE")
+    let (_dir, source) = file(text);
+    let error = Config::load(&source).unwrap_err().to_string();
+    error.replace(&format!("{}", source.file.unwrap().display()), "FILE")
 }
 
 #[test]
 fn a_flag_comes_before_a_variable_and_a_variable_before_the_file() {
-    let (_dir, mut given) = file("sessions_max = 1\ntransactions_max = 1\nprepared_max = 1\n");
-    given.variables = vec![
+    let (_dir, mut source) = file("sessions_max = 1\ntransactions_max = 1\nprepared_max = 1\n");
+    source.variables = vec![
         ("QUIVER_SESSIONS_MAX".into(), "2".into()),
         ("QUIVER_TRANSACTIONS_MAX".into(), "2".into()),
         ("QUIVER_TICKETS_MAX".into(), String::new()),
     ];
-    given.flags = vec![("sessions_max", "3".into())];
-    let config = Config::load(&given).unwrap();
+    source.flags = vec![("sessions_max", "3".into())];
+    let config = Config::load(&source).unwrap();
     let server = &config.server;
     assert_eq!((server.sessions_max, server.transactions_max, server.prepared_max, server.tickets_max), (3, 2, 1, 1_000));
     let sources = ["sessions_max", "transactions_max", "prepared_max", "tickets_max"].map(|name| config.source(name));
-    let of_file = Source::File { path: given.file.unwrap(), line: 3 };
+    let of_file = Source::File { path: source.file.unwrap(), line: 3 };
     assert_eq!(sources, [Source::Flag, Source::Variable, of_file, Source::Default]);
 }
 
 #[test]
 fn values_are_read_as_people_write_them() {
-    let (_dir, given) = file(
+    let (_dir, source) = file(
         "# a comment\nstore = \"/data/store\"\nlisten = \"localhost:0\"\nmemory_limit = \"512MB\"\nkept_bytes_max = 1000\n\
          statement_timeout = \"30s\"\nsession_idle = \"12h\"\nqueries_max = 0\nmaintenance = false\nlog_format = \"json\"\n",
     );
-    let config = Config::load(&given).unwrap();
+    let config = Config::load(&source).unwrap();
     assert_eq!(config.store, Some(PathBuf::from("/data/store")));
     assert!(config.server.listen.ip().is_loopback());
     assert_eq!((config.engine.memory_limit_bytes, config.server.kept_bytes_max), (Some(512 << 20), 1000));
@@ -94,8 +94,8 @@ fn a_value_of_another_type_is_an_error_with_its_line_and_what_was_expected() {
 
 #[test]
 fn invalid_toml_is_an_error_with_its_line() {
-    let said = error("sessions_max = 5\nlisten = \n");
-    assert!(said.starts_with("FILE:2: "), "{said}");
+    let message = error("sessions_max = 5\nlisten = \n");
+    assert!(message.starts_with("FILE:2: "), "{message}");
     let twice = error("sessions_max = 5\nsessions_max = 6\n");
     assert!(twice.starts_with("FILE:2: ") && twice.contains("duplicate"), "{twice}");
     let missing = Config::load(&SettingSource { file: Some("/no/such/file".into()), ..SettingSource::default() }).unwrap_err().to_string();
@@ -114,15 +114,15 @@ fn a_wrong_flag_or_variable_is_named() {
 fn a_variable_that_looks_like_one_of_ours_is_pointed_out() {
     let variables = ["QUIVER_SESION_IDLE", "QUIVER_BIN", "PATH", "QUIVER_SESSION_IDLE", "QUIVER_CONFIG"]
         .map(|name| (name.to_string(), "1h".to_string()));
-    let given = SettingSource { variables: variables.into(), ..SettingSource::default() };
-    assert_eq!(given.doubtful_variables(), [("QUIVER_SESION_IDLE".to_string(), "QUIVER_SESSION_IDLE".to_string())]);
+    let source = SettingSource { variables: variables.into(), ..SettingSource::default() };
+    assert_eq!(source.doubtful_variables(), [("QUIVER_SESION_IDLE".to_string(), "QUIVER_SESSION_IDLE".to_string())]);
 }
 
 #[test]
 fn the_printed_configuration_is_an_equivalent_file() {
-    let (_dir, mut given) = file("sessions_max = 7\nstore = \"a \\\"b\\\"\"\nhttp = \"127.0.0.1:0\"\n");
-    given.flags = vec![("drain", "90s".into())];
-    let printed = Config::load(&given).unwrap().printed();
+    let (_dir, mut source) = file("sessions_max = 7\nstore = \"a \\\"b\\\"\"\nhttp = \"127.0.0.1:0\"\n");
+    source.flags = vec![("drain", "90s".into())];
+    let printed = Config::load(&source).unwrap().printed();
     let line =
         |name: &str| printed.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {printed}")).to_string();
     assert!(line("sessions_max = 7 ").ends_with("quiver.toml:1"), "{printed}");
@@ -176,7 +176,7 @@ fn no_two_settings_have_one_name_or_one_place() {
 #[test]
 fn the_page_lists_every_setting_as_it_is() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/server.md")).unwrap();
-    let told: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") && line.contains("` | `QUIVER_")).collect();
+    let table_rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") && line.contains("` | `QUIVER_")).collect();
     let row = |setting: &Setting| {
         let default = match setting.name {
             // The actual default depends on the machine.
@@ -187,5 +187,5 @@ fn the_page_lists_every_setting_as_it_is() {
         format!("| `{name}` | `{variable}` | {kind} | {default} | {} |", setting.help)
     };
     let expected: Vec<String> = SETTINGS.iter().map(row).collect();
-    assert_eq!(told, expected, "the table should be:\n{}", expected.join("\n"));
+    assert_eq!(table_rows, expected, "the table should be:\n{}", expected.join("\n"));
 }

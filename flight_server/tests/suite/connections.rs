@@ -41,7 +41,7 @@ fn greeting(time: Duration) -> IdleTimeouts {
 }
 
 /// A connection that sends these bytes and then is silent.
-fn said(served: &Served, bytes: &[u8]) -> TcpStream {
+fn client_stream(served: &Served, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(served.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // It may be closed already.
@@ -69,9 +69,9 @@ fn connections_are_counted_as_they_come_and_go() {
     let open = || metric(&served, "quiver_connections");
     let accepted = || metric(&served, "quiver_connections_accepted_total");
     assert_eq!((open(), accepted(), refused(&served, "too_many")), (0.0, 0.0, 0.0));
-    let (first, second) = (said(&served, PREFACE), said(&served, PREFACE));
+    let (first, second) = (client_stream(&served, PREFACE), client_stream(&served, PREFACE));
     eventually("both are counted", || (open(), accepted()) == (2.0, 2.0));
-    until_closed(said(&served, PREFACE));
+    until_closed(client_stream(&served, PREFACE));
     assert_eq!((open(), accepted(), refused(&served, "too_many")), (2.0, 2.0, 1.0));
     drop((first, second));
     eventually("both are gone", || open() == 0.0);
@@ -81,8 +81,8 @@ fn connections_are_counted_as_they_come_and_go() {
 #[test]
 fn a_client_that_does_not_get_as_far_as_http2_is_cut_off() {
     let served = served(greeting(2_500 * MILLISECOND), TlsOptions::default());
-    let streams: Vec<TcpStream> = [0, 1, PREFACE.len() - 1].map(|length| said(&served, &PREFACE[..length])).into();
-    let settled = said(&served, &[PREFACE, SETTINGS].concat());
+    let streams: Vec<TcpStream> = [0, 1, PREFACE.len() - 1].map(|length| client_stream(&served, &PREFACE[..length])).into();
+    let settled = client_stream(&served, &[PREFACE, SETTINGS].concat());
     for stream in streams {
         until_closed(stream);
     }
@@ -95,7 +95,7 @@ fn a_client_that_does_not_get_as_far_as_http2_is_cut_off() {
 #[test]
 fn a_client_that_sends_a_byte_now_and_then_is_cut_off_all_the_same() {
     let served = served(greeting(600 * MILLISECOND), TlsOptions::default());
-    let mut stream = said(&served, b"");
+    let mut stream = client_stream(&served, b"");
     let begun = Instant::now();
     let sent = PREFACE.iter().take_while(|byte| {
         std::thread::sleep(100 * MILLISECOND);
@@ -109,9 +109,9 @@ fn tls_that_comes_to_nothing_is_cut_off_and_counted() {
     let authority = Authority::new();
     let served = served(greeting(2_500 * MILLISECOND), authority.tls());
     // Only the beginning of a TLS handshake.
-    until_closed(said(&served, b"\x16\x03\x01"));
+    until_closed(client_stream(&served, b"\x16\x03\x01"));
     eventually("the silent one is counted", || refused(&served, "silent") == 1.0);
-    until_closed(said(&served, b"GET / HTTP/1.1\r\n\r\n"));
+    until_closed(client_stream(&served, b"GET / HTTP/1.1\r\n\r\n"));
     eventually("the other one is counted", || refused(&served, "tls") == 1.0);
     // A complete TLS handshake, and then silence.
     wait(async {
@@ -135,7 +135,7 @@ async fn through_tls(authority: &Authority, served: &Served) -> tokio_rustls::cl
 fn a_client_that_answers_no_ping_is_cut_off() {
     let silence = IdleTimeouts { ping_every: 200 * MILLISECOND, ping_wait: 300 * MILLISECOND, ..IdleTimeouts::default() };
     let served = served(silence, TlsOptions::default());
-    until_closed(said(&served, &[PREFACE, SETTINGS].concat()));
+    until_closed(client_stream(&served, &[PREFACE, SETTINGS].concat()));
     eventually("none is open", || metric(&served, "quiver_connections") == 0.0);
 }
 

@@ -23,7 +23,7 @@ fn served() -> Served {
 }
 
 struct Leased {
-    told: Value,
+    answer: Value,
     schema: SchemaRef,
 }
 
@@ -31,11 +31,11 @@ impl Leased {
     fn of(served: &Served, body: &str) -> Leased {
         let answers = served.act("lease", body.to_string()).unwrap();
         let schema = arrow::datatypes::Schema::try_from(IpcMessage(answers[1].clone())).unwrap();
-        Leased { told: serde_json::from_slice(&answers[0]).unwrap(), schema: schema.into() }
+        Leased { answer: serde_json::from_slice(&answers[0]).unwrap(), schema: schema.into() }
     }
 
     fn parts(&self) -> &Vec<Value> {
-        self.told["parts"].as_array().unwrap()
+        self.answer["parts"].as_array().unwrap()
     }
 
     fn files(&self) -> Vec<&str> {
@@ -43,7 +43,7 @@ impl Leased {
     }
 
     fn id(&self) -> Bytes {
-        self.told["lease"].as_str().unwrap().to_string().into()
+        self.answer["lease"].as_str().unwrap().to_string().into()
     }
 
     /// Reads a lease as a client does: batches of files, sliced to the listed rows, and fetched tickets.
@@ -60,10 +60,10 @@ impl Leased {
         let columns = numbers(&part["columns"]);
         let mut file = FileReader::try_new(File::open(part["file"].as_str().unwrap()).unwrap(), None).unwrap();
         let mut cut = Vec::new();
-        for told in part["batches"].as_array().unwrap() {
-            file.set_index(told["index"].as_u64().unwrap() as usize).unwrap();
+        for entry in part["batches"].as_array().unwrap() {
+            file.set_index(entry["index"].as_u64().unwrap() as usize).unwrap();
             let batch = file.next().unwrap().unwrap().project(&columns).unwrap();
-            for rows in told["rows"].as_array().unwrap() {
+            for rows in entry["rows"].as_array().unwrap() {
                 let rows = numbers(rows);
                 cut.push(batch.slice(rows[0], rows[1] - rows[0]));
             }
@@ -96,10 +96,10 @@ fn got(served: &Served, ticket: &str) -> RecordBatch {
 }
 
 /// Compares rows without printing tens of thousands of them.
-fn same_rows(found: &RecordBatch, wanted: &RecordBatch) {
-    let (found, wanted) = (shown(std::slice::from_ref(found)), shown(std::slice::from_ref(wanted)));
-    let differ = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted);
-    assert_eq!((found.len(), differ), (wanted.len(), None));
+fn same_rows(actual: &RecordBatch, expected: &RecordBatch) {
+    let (actual, expected) = (shown(std::slice::from_ref(actual)), shown(std::slice::from_ref(expected)));
+    let differ = actual.iter().zip(&expected).find(|(actual, expected)| actual != expected);
+    assert_eq!((actual.len(), differ), (expected.len(), None));
 }
 
 fn filled(served: &Served) {
@@ -115,7 +115,7 @@ fn a_lease_has_the_rows_of_the_table() {
     served.update("DELETE FROM t WHERE a % 7000 = 3");
     served.update("INSERT INTO t VALUES (50000, 1.25, 'in the log'), (50001, NULL, NULL)");
     let leased = Leased::of(&served, "t");
-    assert_eq!((leased.files().len(), leased.parts().len()), (1, 2), "{}", leased.told);
+    assert_eq!((leased.files().len(), leased.parts().len()), (1, 2), "{}", leased.answer);
     same_rows(&leased.read(&served), &got(&served, r#"{"table": "t", "rows": [0, 100000]}"#));
     let part = r#"{"table": "t", "columns": ["b", "a"], "rows": [20000, 49999]}"#;
     same_rows(&Leased::of(&served, part).read(&served), &got(&served, part));
@@ -144,7 +144,7 @@ fn rows_that_no_file_has_as_they_are_come_by_ticket() {
     filled(&served);
     served.update("ALTER TABLE t ADD COLUMN added BIGINT DEFAULT 7");
     let leased = Leased::of(&served, "t");
-    assert!(leased.files().is_empty(), "{}", leased.told);
+    assert!(leased.files().is_empty(), "{}", leased.answer);
     same_rows(&leased.read(&served), &got(&served, r#"{"table": "t", "rows": [0, 100000]}"#));
     let without = Leased::of(&served, r#"{"table": "t", "columns": ["a"]}"#);
     assert_eq!(without.files().len(), 1);

@@ -87,7 +87,7 @@ impl Served {
         for sql in statements {
             run(&engine, sql);
         }
-        let (leave, left) = oneshot::channel();
+        let (leave, stop_signal) = oneshot::channel();
         let (server, http, channel) = wait(async {
             let server = Server::bind(&engine, options).await.unwrap();
             let channel = Channel::from_shared(format!("http://{}", server.address())).unwrap().connect_lazy();
@@ -96,7 +96,7 @@ impl Served {
         });
         let (address, certificates) = (server.address(), server.certificates());
         let serving = RUNTIME.spawn(server.serve(async move {
-            let _ = left.await;
+            let _ = stop_signal.await;
         }));
         Served { engine, channel, http, certificates, address, leave: Some(leave), serving: Some(serving), dir }
     }
@@ -246,8 +246,8 @@ pub fn batch(columns: &[(&str, ArrayRef)]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, column)| (*name, column.clone(), true))).unwrap()
 }
 
-pub fn as_type(array: &ArrayRef, wanted: &DataType) -> ArrayRef {
-    cast(array, wanted).unwrap()
+pub fn as_type(array: &ArrayRef, data_type: &DataType) -> ArrayRef {
+    cast(array, data_type).unwrap()
 }
 
 /// Waits until the condition holds, for at most ten seconds.

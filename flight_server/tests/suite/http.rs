@@ -186,10 +186,10 @@ fn a_client_that_sends_nothing_is_cut_off_and_holds_up_nobody() {
     assert_eq!(get(&served, "/health").status, 200);
     let stream = &mut silent[0];
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut said = Vec::new();
+    let mut bytes = Vec::new();
     // The connection ends, whatever was sent before.
-    let _ = stream.read_to_end(&mut said);
-    assert!(!String::from_utf8_lossy(&said).contains("200 OK"));
+    let _ = stream.read_to_end(&mut bytes);
+    assert!(!String::from_utf8_lossy(&bytes).contains("200 OK"));
 }
 
 #[test]

@@ -52,8 +52,8 @@ fn a_stream_that_breaks_off_leaves_nothing() {
     served.update("CREATE TABLE t (a BIGINT)");
     let endless = futures::stream::iter((0..10).map(|part| Ok(rows(part * 1000..(part + 1) * 1000)))).chain(futures::stream::pending());
     let mut client = served.client();
-    let left = wait(async { tokio::time::timeout(Duration::from_millis(500), client.execute_ingest(append(), endless)).await });
-    assert!(left.is_err(), "it ended by itself");
+    let result = wait(async { tokio::time::timeout(Duration::from_millis(500), client.execute_ingest(append(), endless)).await });
+    assert!(result.is_err(), "it ended by itself");
     // The next rows come after the server has noticed.
     ingest(&served, append(), vec![rows(0..1)]).unwrap();
     std::thread::sleep(Duration::from_millis(500));
@@ -68,8 +68,8 @@ fn whenever_a_client_leaves_nothing_of_its_rows_is_kept() {
         let parts = futures::stream::iter((0..3).map(|part| Ok(rows(part * 10..(part + 1) * 10)))).chain(futures::stream::pending());
         let mut client = served.client();
         // Dropped, the call is reset: sooner than its rows are there, while they are read, or when all of them have come.
-        let left = wait(async { tokio::time::timeout(Duration::from_millis(round), client.execute_ingest(append(), parts)).await });
-        assert!(left.is_err(), "it ended by itself");
+        let result = wait(async { tokio::time::timeout(Duration::from_millis(round), client.execute_ingest(append(), parts)).await });
+        assert!(result.is_err(), "it ended by itself");
     }
     eventually("no ingest runs", || served.rows("SELECT count(*) FROM system.queries WHERE statement LIKE 'INGEST%'") == ["0"]);
     assert_eq!(served.count("t"), 0);

@@ -75,9 +75,9 @@ fn a_client_that_leaves_in_the_middle_takes_its_query_with_it_within_a_second() 
         assert_eq!(served.stat("results_running"), 1);
         // This closes the connection too, because it is the only user of the channel.
         drop((messages, client));
-        let left = Instant::now();
+        let start = Instant::now();
         eventually("no query runs", || served.stat("results_running") == 0 && served.engine.statement_counts().running == 0);
-        left.elapsed()
+        start.elapsed()
     };
     // A busy machine may be late, but not in every attempt.
     let attempts: Vec<Duration> = (0..3).map(|_| ended_after()).collect();

@@ -53,9 +53,9 @@ fn an_error_while_a_result_is_read_is_logged() {
     LazyLock::force(&LINES);
     let served = Served::new();
     assert!(served.try_rows("SELECT CAST('x4714' || value AS BIGINT) FROM generate_series(1, 3) AS t (value)").is_err());
-    let told =
+    let has_message =
         |line: &Value| line["fields"]["call"] == "DoGet" && line["fields"]["message"].as_str().is_some_and(|text| text.contains("x4714"));
-    eventually("the line is there", || lines_about("x4714").iter().any(told));
+    eventually("the line is there", || lines_about("x4714").iter().any(has_message));
 }
 
 #[test]

@@ -217,9 +217,9 @@ fn a_column_that_comes_twice_is_named() {
 #[test]
 fn poll_flight_info_answers_at_once() {
     let served = table();
-    let asked = info(&served, path(&["t"])).unwrap();
+    let expected = info(&served, path(&["t"])).unwrap();
     let polled = wait(served.flight().poll_flight_info(path(&["t"]))).unwrap().into_inner();
-    assert_eq!((polled.info.as_ref(), polled.flight_descriptor, polled.progress), (Some(&asked), None, Some(1.0)));
+    assert_eq!((polled.info.as_ref(), polled.flight_descriptor, polled.progress), (Some(&expected), None, Some(1.0)));
     assert_eq!(get(&served, ticket(&polled.info.unwrap())).unwrap().len(), 20_000);
     assert_eq!(wait(served.flight().poll_flight_info(path(&["missing"]))).unwrap_err().code(), Code::NotFound);
 }

@@ -47,8 +47,8 @@ fn the_types_of_parameters_are_told() {
     let mut client = served.client();
     let prepared = wait(client.prepare("INSERT INTO t VALUES ($1, $2)".into(), None)).unwrap();
     let parameters = prepared.parameter_schema().unwrap();
-    let told: Vec<_> = parameters.fields().iter().map(|field| (field.name().as_str(), field.data_type().clone())).collect();
-    assert_eq!(told, [("$1", DataType::Int64), ("$2", DataType::Utf8)]);
+    let parameter_fields: Vec<_> = parameters.fields().iter().map(|field| (field.name().as_str(), field.data_type().clone())).collect();
+    assert_eq!(parameter_fields, [("$1", DataType::Int64), ("$2", DataType::Utf8)]);
     assert!(prepared.dataset_schema().unwrap().fields().is_empty());
 }
 
@@ -58,8 +58,8 @@ fn an_explained_query_takes_a_row_of_parameters() {
     let mut client = served.client();
     for words in ["EXPLAIN", "EXPLAIN ANALYZE"] {
         let mut prepared = wait(client.prepare(format!("{words} SELECT b FROM t WHERE a > $1"), None)).unwrap();
-        let told: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
-        assert_eq!(told, [DataType::Int64], "{words}");
+        let parameter_types: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+        assert_eq!(parameter_types, [DataType::Int64], "{words}");
         assert_eq!(prepared.dataset_schema().unwrap().fields().len(), 2, "{words}");
         prepared.set_parameters(batch(&[("$1", numbers([41]))])).unwrap();
         let info = wait(prepared.execute()).unwrap();
@@ -200,9 +200,9 @@ fn binding_parameters_returns_the_handle_to_use() {
             .unwrap();
         served.flight().do_put(futures::stream::iter(messages)).await.unwrap().into_inner().message().await.unwrap().unwrap()
     });
-    let told = DoPutPreparedStatementResult::decode(answer.app_metadata).unwrap().prepared_statement_handle;
-    assert_eq!(told, Some(handle));
-    let query = CommandPreparedStatementQuery { prepared_statement_handle: told.unwrap() };
+    let new_handle = DoPutPreparedStatementResult::decode(answer.app_metadata).unwrap().prepared_statement_handle;
+    assert_eq!(new_handle, Some(handle));
+    let query = CommandPreparedStatementQuery { prepared_statement_handle: new_handle.unwrap() };
     let descriptor = FlightDescriptor::new_cmd(query.as_any().encode_to_vec());
     let info = wait(served.flight().get_flight_info(descriptor)).unwrap().into_inner();
     assert_eq!(shown(&wait(fetch(&mut served.client(), &info)).unwrap()), ["two"]);
@@ -225,8 +225,8 @@ fn a_table_function_takes_the_row_that_is_bound_at_each_execution() {
     let mut client = served.client();
     let sql = "SELECT count(*) AS clusters, sum(size) AS rows FROM kmeans('t', 'a', $1, iterations => $2) WHERE size > $3";
     let mut prepared = wait(client.prepare(sql.into(), None)).unwrap();
-    let told: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
-    assert_eq!(told, [DataType::Int64, DataType::Int64, DataType::Int64]);
+    let parameter_types: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+    assert_eq!(parameter_types, [DataType::Int64, DataType::Int64, DataType::Int64]);
     let names: Vec<_> = prepared.dataset_schema().unwrap().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["clusters", "rows"]);
     let mut run = |k: i64| {

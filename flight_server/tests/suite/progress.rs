@@ -15,12 +15,12 @@ const LONG: &str = "SELECT count(*) FROM t AS one, t AS other WHERE one.a * othe
 /// Returns no row for hours, and reads no table.
 const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t (value) WHERE value < 0";
 
-fn told(answers: &[Bytes]) -> Option<Value> {
+fn first_value(answers: &[Bytes]) -> Option<Value> {
     answers.first().map(|answer| serde_json::from_slice(answer).unwrap())
 }
 
 fn progress(served: &Served, info: &FlightInfo) -> Option<Value> {
-    told(&served.act("progress", ticket(info).ticket).unwrap())
+    first_value(&served.act("progress", ticket(info).ticket).unwrap())
 }
 
 fn is_scanned(progress: &Value) -> bool {
@@ -83,7 +83,7 @@ fn progress_for(client: &mut Client, info: &FlightInfo) -> Option<Value> {
         let token = format!("Bearer {}", client.token().unwrap());
         request.metadata_mut().insert("authorization", token.parse().unwrap());
         let answer = client.inner_mut().do_action(request).await.unwrap().into_inner().message().await.unwrap();
-        told(&answer.map(|answer| answer.body).into_iter().collect::<Vec<_>>())
+        first_value(&answer.map(|answer| answer.body).into_iter().collect::<Vec<_>>())
     })
 }
 

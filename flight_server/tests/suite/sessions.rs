@@ -137,9 +137,9 @@ fn an_option_that_is_not_there_has_its_error_value() {
 #[test]
 fn the_schema_of_a_session_can_be_read_but_not_changed() {
     let served = Served::new();
-    let (_, told) = act(&served, "GetSessionOptions", Bytes::new(), None);
-    let told = String::from_utf8_lossy(&told).into_owned();
-    assert!(told.contains("schema") && told.contains("main"), "{told}");
+    let (_, body) = act(&served, "GetSessionOptions", Bytes::new(), None);
+    let body = String::from_utf8_lossy(&body).into_owned();
+    assert!(body.contains("schema") && body.contains("main"), "{body}");
     assert!(act(&served, "SetSessionOptions", set_option("schema", "main"), None).1.is_empty());
     let refused = served.act("SetSessionOptions", set_option("schema", "other")).unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);

@@ -30,11 +30,11 @@ fn every_type_arrives_as_the_embedded_session_gives_it() {
     let sql = "SELECT *, CAST(moment AS TIMESTAMP WITH TIME ZONE) AS instant, {'a': words} AS pair FROM types ORDER BY id";
     let expected = served.embedded(sql);
     let batches = wait(query(&mut served.client(), sql, None)).unwrap();
-    let found = arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
-    assert_eq!(found.num_rows(), 2);
-    for (column, field) in found.columns().iter().zip(expected.schema().fields()) {
-        let wanted = as_type(expected.column_by_name(field.name()).unwrap(), column.data_type());
-        assert_eq!(wanted.as_ref(), column.as_ref(), "{}", field.name());
+    let actual = arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
+    assert_eq!(actual.num_rows(), 2);
+    for (column, field) in actual.columns().iter().zip(expected.schema().fields()) {
+        let expected_column = as_type(expected.column_by_name(field.name()).unwrap(), column.data_type());
+        assert_eq!(expected_column.as_ref(), column.as_ref(), "{}", field.name());
         assert!(!format!("{:?}", column.data_type()).contains("View"), "{}", column.data_type());
     }
 }
@@ -45,10 +45,10 @@ fn flight_info_has_the_schema_of_the_result() {
     served.update(TYPES);
     let mut client = served.client();
     let info = wait(client.execute("SELECT * FROM types".into(), None)).unwrap();
-    let told = info.clone().try_decode_schema().unwrap();
+    let schema = info.clone().try_decode_schema().unwrap();
     let batches = wait(fetch(&mut client, &info)).unwrap();
-    assert_eq!(told, *batches[0].schema());
-    assert!(told.field(6).metadata().contains_key("ARROW:FLIGHT:SQL:TYPE_NAME"));
+    assert_eq!(schema, *batches[0].schema());
+    assert!(schema.field(6).metadata().contains_key("ARROW:FLIGHT:SQL:TYPE_NAME"));
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn view_types_are_sent_on_request() {
     // So are computed columns, also in the announced schema.
     let computed = "SELECT CAST(words AS BYTEA), words || '!', 'a' FROM types ORDER BY id";
     let info = wait(client.execute(computed.into(), None)).unwrap();
-    let told: Vec<DataType> = info.try_decode_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
-    assert_eq!(told, [DataType::BinaryView, DataType::Utf8View, DataType::Utf8View]);
+    let types: Vec<DataType> = info.try_decode_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+    assert_eq!(types, [DataType::BinaryView, DataType::Utf8View, DataType::Utf8View]);
     let got: Vec<DataType> =
         wait(query(&mut client, computed, None)).unwrap()[0].columns().iter().map(|column| column.data_type().clone()).collect();
-    assert_eq!(got, told);
+    assert_eq!(got, types);
     // Inside of nested types they are plain nevertheless.
     assert_eq!(*batches[0].schema().field(1).data_type(), DataType::new_list(DataType::Utf8, true));
     let words = as_type(batches[0].column(0), &DataType::Utf8);

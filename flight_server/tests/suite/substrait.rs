@@ -356,6 +356,6 @@ fn the_reported_substrait_support_is_true() {
         [SqlInfo::FlightSqlServerSubstrait, SqlInfo::FlightSqlServerSubstraitMinVersion, SqlInfo::FlightSqlServerSubstraitMaxVersion];
     let command = CommandGetSqlInfo { info: info.map(|info| info as u32).to_vec() };
     let info = served.info_of(FlightDescriptor::new_cmd(command.as_any().encode_to_vec())).unwrap();
-    let told = served.rows_of(&info).join("\n");
-    assert!(told.contains("{bool_value=true}") && told.matches("{string_value=0.").count() == 2, "{told}");
+    let rows = served.rows_of(&info).join("\n");
+    assert!(rows.contains("{bool_value=true}") && rows.matches("{string_value=0.").count() == 2, "{rows}");
 }

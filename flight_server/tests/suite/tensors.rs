@@ -121,10 +121,10 @@ fn a_table_of_another_node_has_tensors() {
             "SELECT block FROM a WHERE i < 2 ORDER BY i",
             "SELECT max(block) FROM a GROUP BY block HAVING max(i) < 2 ORDER BY 1",
         ] {
-            let (said, batches) = run(sql);
+            let (type_names, batches) = run(sql);
             assert_eq!(shown(&batches), ["[1.0, 2.0, 3.0, 4.0]", "[5.0, 6.0, 7.0, 8.0]"], "{level}: {sql}");
-            assert!(sql.contains("max") || said == [BLOCK], "{level}: {sql}: {said:?}");
-            assert_eq!(types(&batches[0].schema()), said, "{level}: {sql}");
+            assert!(sql.contains("max") || type_names == [BLOCK], "{level}: {sql}: {type_names:?}");
+            assert_eq!(types(&batches[0].schema()), type_names, "{level}: {sql}");
         }
         assert_eq!(run("SELECT CAST([1, 2, 3, 4] AS TENSOR(DOUBLE, 2, 2)) AS c, block FROM a WHERE i = 0").0, [BLOCK, BLOCK], "{level}");
     }

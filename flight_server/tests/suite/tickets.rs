@@ -36,7 +36,7 @@ fn an_unknown_ticket_is_not_found() {
 fn a_ticket_expires_unless_it_is_renewed() {
     let served = Served::with(ServerOptions { ticket_idle: Duration::from_millis(1500), ..options() });
     let mut client = served.client();
-    let left = wait(client.execute("SELECT 1".into(), None)).unwrap();
+    let idle_info = wait(client.execute("SELECT 1".into(), None)).unwrap();
     let renewed = wait(client.execute("SELECT 2".into(), None)).unwrap();
     for _ in 0..6 {
         std::thread::sleep(Duration::from_millis(400));
@@ -45,7 +45,7 @@ fn a_ticket_expires_unless_it_is_renewed() {
         assert_eq!(FlightEndpoint::decode(answer[0].clone()).unwrap(), endpoint);
     }
     assert_eq!(shown(&wait(fetch(&mut client, &renewed)).unwrap()), ["2"]);
-    let expired = get(&served, ticket(&left).ticket);
+    let expired = get(&served, ticket(&idle_info).ticket);
     assert_eq!(expired.code(), Code::NotFound);
     assert_eq!(served.stat("results_waiting"), 0);
 }
@@ -63,7 +63,7 @@ fn unfetched_results_end_with_their_session() {
     let begun = wait(ended.execute("SELECT 1".into(), None)).unwrap();
     let transaction = wait(ended.begin_transaction()).unwrap();
     let infos = [wait(ended.execute("SELECT 2".into(), None)).unwrap(), wait(ended.execute("SELECT 3".into(), Some(transaction))).unwrap()];
-    let kept = wait(other.execute("SELECT 4".into(), None)).unwrap();
+    let other_info = wait(other.execute("SELECT 4".into(), None)).unwrap();
     let messages = wait(ended.do_get(ticket(&begun))).unwrap();
     assert_eq!(served.stat("results_waiting"), 3);
     let bearer = format!("Bearer {}", ended.token().unwrap());
@@ -73,19 +73,19 @@ fn unfetched_results_end_with_their_session() {
         assert_eq!(get(&served, ticket(&info).ticket).code(), Code::NotFound);
     }
     assert_eq!(shown(&wait(messages.try_collect::<Vec<_>>()).unwrap()), ["1"]);
-    assert_eq!(shown(&wait(fetch(&mut other, &kept)).unwrap()), ["4"]);
+    assert_eq!(shown(&wait(fetch(&mut other, &other_info)).unwrap()), ["4"]);
 }
 
 #[test]
 fn unread_results_of_one_session_take_nothing_from_another() {
     let served = Served::with(ServerOptions { tickets_max: 4, ..options() });
     let (mut greedy, mut quiet) = (session(&served), session(&served));
-    let kept = wait(quiet.execute("SELECT 'kept'".into(), None)).unwrap();
+    let quiet_info = wait(quiet.execute("SELECT 'kept'".into(), None)).unwrap();
     for number in 0..20 {
         wait(greedy.execute(format!("SELECT {number}"), None)).unwrap();
     }
     assert_eq!(served.stat("results_waiting"), 4);
-    assert_eq!(shown(&wait(fetch(&mut quiet, &kept)).unwrap()), ["kept"]);
+    assert_eq!(shown(&wait(fetch(&mut quiet, &quiet_info)).unwrap()), ["kept"]);
 }
 
 #[test]

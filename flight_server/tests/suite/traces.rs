@@ -99,11 +99,11 @@ enum Value {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Taken {}
+struct ExportAnswer {}
 
 fn of(attributes: &[Attribute], key: &str) -> String {
-    let found = attributes.iter().find(|attribute| attribute.key == key).and_then(|attribute| attribute.value.clone()?.value);
-    match found {
+    let value = attributes.iter().find(|attribute| attribute.key == key).and_then(|attribute| attribute.value.clone()?.value);
+    match value {
         Some(Value::Text(text)) => text,
         Some(Value::Int(number)) => number.to_string(),
         None => String::new(),
@@ -125,12 +125,12 @@ impl NamedService for Collector {
 }
 
 impl UnaryService<Export> for Collector {
-    type Response = Taken;
-    type Future = BoxFuture<Response<Taken>, Status>;
+    type Response = ExportAnswer;
+    type Future = BoxFuture<Response<ExportAnswer>, Status>;
 
     fn call(&mut self, request: Request<Export>) -> Self::Future {
         self.0.lock().unwrap().push(request.into_inner());
-        Box::pin(async { Ok(Response::new(Taken {})) })
+        Box::pin(async { Ok(Response::new(ExportAnswer {})) })
     }
 }
 
@@ -146,7 +146,7 @@ impl Service<http::Request<Body>> for Collector {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         assert!(request.uri().path().ends_with("/Export"), "{}", request.uri());
         let service = self.clone();
-        Box::pin(async move { Ok(Grpc::new(ProstCodec::<Taken, Export>::default()).unary(service, request).await) })
+        Box::pin(async move { Ok(Grpc::new(ProstCodec::<ExportAnswer, Export>::default()).unary(service, request).await) })
     }
 }
 

@@ -8,6 +8,9 @@ use tonic::metadata::MetadataValue;
 
 pub const TRAILER: &str = "x-quiver-error-bin";
 
+/// The kind of the error for a call in a session that the server does not have. The call did nothing.
+pub const SESSION_ENDED: &str = "session_ended";
+
 /// Clients commonly accept 8 KiB of headers in all, and the message contains the hint as well.
 const HINT_BYTES_MAX: usize = 1_000;
 
@@ -15,7 +18,7 @@ const HINT_BYTES_MAX: usize = 1_000;
 pub struct ErrorDetails {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The kind, which is finer than the code: `ErrorKind::name`.
+    /// The kind, which is finer than the code: `ErrorKind::name`, or [`SESSION_ENDED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The byte offset in the UTF-8 text of the statement.

@@ -20,7 +20,7 @@ mod table_command;
 pub use binding::{PLAN_BINDING, binding, binding_header};
 pub use check::{check, too_many_bytes};
 pub use decode::{decoded, foreign_status};
-pub use error_details::{ErrorDetails, place};
+pub use error_details::{ErrorDetails, SESSION_ENDED, place};
 pub use guard::guarded;
 pub use headers::{BRIEF, COMPRESSION, COOKIE, JDBC_TYPES, VIEW_TYPES};
 pub use report::{brief_report_json, ended_json, progress_json, report_json, report_of_json};

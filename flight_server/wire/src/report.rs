@@ -27,7 +27,7 @@ pub fn ended_json(report: &QueryReport, kind: StatementKind, is_in_transaction: 
 }
 
 fn report_value(report: &QueryReport, kind: StatementKind) -> Value {
-    let statement = KINDS.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name);
+    let statement = KINDS.iter().find(|(other, _)| *other == kind).map(|(_, name)| *name);
     json!({
         "statement": statement,
         "bytes_touched": report.bytes_touched,
@@ -100,7 +100,7 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         spilled_bytes: count("spilled_bytes"),
         peak_memory_bytes: count("peak_memory_bytes"),
     };
-    let kind = value["statement"].as_str().and_then(|name| KINDS.iter().find(|(_, known)| *known == name));
+    let kind = value["statement"].as_str().and_then(|name| KINDS.iter().find(|(_, other)| *other == name));
     Some((report, kind.map(|(kind, _)| *kind)))
 }
 
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn only_statements_about_transactions_report_whether_one_is_open() {
-        let told =
+        let in_transaction =
             |kind| serde_json::from_slice::<Value>(&ended_json(&QueryReport::default(), kind, true)).unwrap()["in_transaction"].clone();
-        assert_eq!(told(StatementKind::Transaction), true);
-        assert_eq!(told(StatementKind::Write), Value::Null);
+        assert_eq!(in_transaction(StatementKind::Transaction), true);
+        assert_eq!(in_transaction(StatementKind::Write), Value::Null);
     }
 
     #[test]

@@ -205,8 +205,8 @@ mod tests {
             assert_eq!(TableCommand::of_json(json.as_bytes()).unwrap_err().code(), tonic::Code::InvalidArgument, "{json}");
         }
         let many = serde_json::json!({"table": "t", "columns": vec!["a"; 100_000]}).to_string();
-        let said = TableCommand::of_json(many.as_bytes()).unwrap_err();
-        assert_eq!(said.message(), "the list names 100000 columns, more than 16384; leave it out for all");
+        let error = TableCommand::of_json(many.as_bytes()).unwrap_err();
+        assert_eq!(error.message(), "the list names 100000 columns, more than 16384; leave it out for all");
         assert!(TableCommand::of_path(&[]).is_err());
         for path in [vec![String::new()], vec!["main".into(), String::new()]] {
             assert!(TableCommand::of_path(&path).unwrap_err().message().contains("the name of the table is empty"));

@@ -12,7 +12,7 @@ use crate::segment::SealedSegment;
 /// The absolute path without links, also if its last parts do not exist yet.
 pub fn resolved(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(found), ..) => found,
+        (Ok(canonical), ..) => canonical,
         (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
         _ => path.to_path_buf(),
     }

@@ -68,7 +68,7 @@ impl Head {
         let not_ours = |error: serde_json::Error| damaged(&format!("cannot be understood: {error}"));
         let Format { format: found } = serde_json::from_slice(line).map_err(not_ours)?;
         if found > FORMAT {
-            return Err(BackupError::NewerFormat { path: backup.to_path_buf(), found, known: FORMAT }.into());
+            return Err(BackupError::NewerFormat { path: backup.to_path_buf(), found, format_max: FORMAT }.into());
         }
         Ok(Some(serde_json::from_slice(line).map_err(not_ours)?))
     }
@@ -126,11 +126,11 @@ impl OwnFile {
     /// An error says what is wrong with the file.
     pub fn verify(&self, path: &Path) -> Result<(), BackupError> {
         let damaged = |what: String| BackupError::Damaged { path: path.to_path_buf(), what };
-        let found = OwnFile::of(path).map_err(|error| match path.exists() {
+        let file = OwnFile::of(path).map_err(|error| match path.exists() {
             true => damaged(format!("cannot be read: {error}")),
             false => damaged("is missing".to_string()),
         })?;
-        match found {
+        match file {
             OwnFile { size_bytes, .. } if size_bytes != self.size_bytes => {
                 Err(damaged(format!("has {size_bytes} bytes, expected {}", self.size_bytes)))
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::head::{LogFile, OwnFile};
 use super::layout::{CATALOG_FILE, log_file};
-use super::verify::found;
+use super::verify::problem_of;
 use crate::catalog::{CatalogReader, StoreRecord, WRITER_FEATURES};
 use crate::checksum::xxh3;
 use crate::error::{BackupError, Result, StoreError};
@@ -70,7 +70,7 @@ impl Image {
         let mut logs = Vec::with_capacity(self.logs.len());
         for view in self.logs {
             let (identity, path) = (view.identity(), view.mapping().path());
-            let damaged = |error| BackupError::DamagedSource { path: path.to_path_buf(), what: found(&error) };
+            let damaged = |error| BackupError::DamagedSource { path: path.to_path_buf(), what: problem_of(&error) };
             let bytes = view.verified_bytes().map_err(damaged)?;
             files::write_durably(&dir.join(log_file(identity.table, identity.log)), &bytes)?;
             let file = OwnFile { size_bytes: bytes.len() as u64, xxh3: xxh3(&bytes) };

@@ -54,7 +54,7 @@ pub fn own_problems(backup: &Path, head: &Head) -> Vec<String> {
     let state = backup.join(state_dir(head.state));
     let catalog = head.catalog.verify(&state.join(CATALOG_FILE));
     let logs = head.logs.iter().map(|log| verify_own_log(&state.join(log_file(log.table, log.id)), log));
-    logs.chain([catalog]).filter_map(|found| found.err().map(|error| error.to_string())).collect()
+    logs.chain([catalog]).filter_map(|result| result.err().map(|error| error.to_string())).collect()
 }
 
 /// The records of a log have their own checksums, older than the backup.
@@ -63,7 +63,7 @@ fn verify_own_log(path: &Path, log: &LogFile) -> std::result::Result<(), BackupE
     let identity = LogIdentity { table: log.table, log: log.id, schema_version: log.schema_version };
     let bytes = fs::read(path).map_err(|error| StoreError::io("read", path, error));
     let verified = bytes.and_then(|bytes| verify_log(path, &bytes, identity));
-    let damaged = |error| BackupError::Damaged { path: path.to_path_buf(), what: format!("cannot be used: {}", found(&error)) };
+    let damaged = |error| BackupError::Damaged { path: path.to_path_buf(), what: format!("cannot be used: {}", problem_of(&error)) };
     verified.map_err(damaged)
 }
 
@@ -73,7 +73,7 @@ pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Resul
     if let Some(missing) = sides.all().into_iter().chain([path]).find(|path| !path.exists()) {
         return Err(format!("\"{}\" is missing", missing.display()));
     }
-    let segment = Segment::open(path, sealed).map_err(|error| found(&error))?;
+    let segment = Segment::open(path, sealed).map_err(|error| problem_of(&error))?;
     let mut problems = Vec::new();
     segment.verify_all(&mut problems);
     if segment.row_count() as u64 != sealed.row_count {
@@ -83,7 +83,7 @@ pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Resul
 }
 
 /// The message of an error without its advice, which is about a store.
-pub fn found(error: &StoreError) -> String {
+pub fn problem_of(error: &StoreError) -> String {
     match error {
         StoreError::Damaged { path, offset, what } => format!("\"{}\" is damaged at byte {offset}: {what}", path.display()),
         other => other.to_string(),

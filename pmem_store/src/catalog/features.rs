@@ -26,7 +26,7 @@ pub(crate) fn check_features(path: &Path, record: &StoreRecord, read_only: bool)
         return Err(unknown("writer", writer));
     }
     if record.format_version > FORMAT_VERSION {
-        return Err(StoreError::NewerVersion { path: path.to_path_buf(), found: record.format_version, known: FORMAT_VERSION });
+        return Err(StoreError::NewerVersion { path: path.to_path_buf(), found: record.format_version, format_max: FORMAT_VERSION });
     }
     Ok(())
 }

@@ -26,16 +26,16 @@ impl CatalogWriter {
     pub fn version_at(&self, time_ms: u64) -> Result<u64> {
         let fail = |error: redb::StorageError| self.database.error(error);
         let table = self.transaction.open_table(VERSIONS).map_err(|error| self.database.error(error))?;
-        let mut found = self.store.oldest_version;
+        let mut last = self.store.oldest_version;
         for row in table.range(self.store.oldest_version..).map_err(fail)? {
             let (version, record) = row.map_err(fail)?;
             let record: VersionRecord = self.database.decode(VERSIONS, &version.value(), record.value())?;
             if record.committed_at_ms > time_ms {
                 break;
             }
-            found = version.value();
+            last = version.value();
         }
-        Ok(found)
+        Ok(last)
     }
 
     /// Makes `oldest` the oldest version, except for the `named` ones. Returns the segments whose files
@@ -65,18 +65,18 @@ impl CatalogWriter {
     fn take_garbage(&self, oldest: u64, named: &[u64]) -> Result<Vec<Garbage>> {
         let fail = |error: redb::StorageError| self.database.error(error);
         let mut table = self.transaction.open_table(GARBAGE).map_err(|error| self.database.error(error))?;
-        let mut taken = Vec::new();
+        let mut entries = Vec::new();
         for row in table.range(..=(oldest, u64::MAX)).map_err(fail)? {
             let (key, value) = row.map_err(fail)?;
             let (until, number) = key.value();
             let garbage: Garbage = self.database.decode(GARBAGE, &key.value(), value.value())?;
             if !named.iter().any(|version| (garbage.from..until).contains(version)) {
-                taken.push(((until, number), garbage));
+                entries.push(((until, number), garbage));
             }
         }
-        for (key, _) in &taken {
+        for (key, _) in &entries {
             table.remove(*key).map_err(fail)?;
         }
-        Ok(taken.into_iter().map(|(_, garbage)| garbage).collect())
+        Ok(entries.into_iter().map(|(_, garbage)| garbage).collect())
     }
 }

@@ -48,9 +48,9 @@ impl CatalogReader {
     /// The copy would lack a table that a later version of Quiver has added.
     fn refuse_unknown_tables(&self) -> Result<()> {
         self.guarded(|| {
-            let known = each_table!(name_of);
+            let names = each_table!(name_of);
             let mut tables = self.transaction.list_tables().map_err(|error| self.error(error))?;
-            match tables.find(|table| !known.iter().any(|name| name == table.name())) {
+            match tables.find(|table| !names.iter().any(|name| name == table.name())) {
                 None => Ok(()),
                 Some(table) => Err(self.error(format!("it has a table \"{}\", which this version of Quiver does not know", table.name()))),
             }

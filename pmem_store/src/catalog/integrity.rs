@@ -46,12 +46,12 @@ pub const CACHE_BYTES: usize = 32 << 20;
 pub fn verify(path: &Path) -> Result<(), Flaw> {
     let image = image_of(path).map_err(|error| Flaw::Refused(error.into()))?;
     let has_bad_page = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&has_bad_page);
+    let flag = Arc::clone(&has_bad_page);
     let on_repair = move |session: &mut RepairSession| {
         // redb calls back before it begins and, only if a page of the commit was wrong, before it takes the other commit.
         let (begin, verified) = (0.0, 0.5);
         if session.progress() > begin && session.progress() < verified {
-            seen.store(true, Ordering::Relaxed);
+            flag.store(true, Ordering::Relaxed);
             session.abort();
         }
     };

@@ -90,7 +90,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let is_same = read(&flipped).is_none_or(|found| Some(found) == read(&bytes));
+            let is_same = read(&flipped).is_none_or(|value| Some(value) == read(&bytes));
             assert!(verify_json(VERSIONS, &7, &flipped).is_err() || is_same, "bit {bit}");
         }
     }
@@ -119,8 +119,8 @@ mod tests {
     fn old_records_without_checksums_are_read_and_old_programs_read_records_with_them() {
         verify_json(VERSIONS, &7, &record()).unwrap();
         assert_eq!(verified_bytes(DELETIONS, &(1, 2, 3), b"rows").unwrap(), b"rows");
-        let known: VersionRecord = serde_json::from_slice(&sum_json(VERSIONS, &7, record())).unwrap();
-        assert_eq!(known.operation, "INSERT");
+        let version_record: VersionRecord = serde_json::from_slice(&sum_json(VERSIONS, &7, record())).unwrap();
+        assert_eq!(version_record.operation, "INSERT");
         let deletions = Deletions::new((0..1_000).filter(|row| row % 3 == 0).collect());
         let bytes = sum_bytes(DELETIONS, &(1, 2, 3), &deletions.to_bytes().unwrap());
         assert_eq!(Deletions::from_bytes(&bytes).unwrap(), deletions);

@@ -121,8 +121,8 @@ fn open(path: &Path, read_only: bool) -> Store {
 fn look(store: &Store, shape: &Shape) {
     let snapshot = timed("first snapshot", || store.snapshot().unwrap());
     let name = format!("table_{}", shape.tables / 2);
-    let found = timed("first look at a table, with its segments", || snapshot.table("main", &name).unwrap().unwrap());
-    assert_eq!(found.segments().len() as u64, shape.segments_per_table);
+    let table = timed("first look at a table, with its segments", || snapshot.table("main", &name).unwrap().unwrap());
+    assert_eq!(table.segments().len() as u64, shape.segments_per_table);
     timed("another look at it", || snapshot.table("main", &name).unwrap());
     assert_eq!(timed("names of all tables", || snapshot.tables().unwrap()).len() as u64, shape.tables);
     let then = timed("the table at an older version", || store.table_at("main", &name, shape.versions - 1).unwrap());
@@ -185,10 +185,10 @@ fn opening_a_store_with_a_million_files_after_a_crash() {
     }
     println!("{} tables of {} segments, with their files", shape.tables, shape.segments_per_table);
     drop(timed("open to write", || open(dir.path(), false)));
-    let left = table_dir(dir.path(), 7).join("99999999.arrow");
-    for file in [&left, &dir.path().join("dirty")] {
+    let leftover = table_dir(dir.path(), 7).join("99999999.arrow");
+    for file in [&leftover, &dir.path().join("dirty")] {
         File::create(file).unwrap();
     }
     drop(timed("open to write after a crash", || open(dir.path(), false)));
-    assert!(!left.exists());
+    assert!(!leftover.exists());
 }

@@ -174,8 +174,8 @@ impl CatalogWriter {
 
     /// Records a version that the catalog did not make, if it has no record of it yet.
     pub fn note_version(&self, version: u64, record: &VersionRecord) -> Result<()> {
-        let known = on_table!(self, VERSIONS, |versions| versions.get(version).map(|known| known.is_some()))?;
-        match known {
+        let has_record = on_table!(self, VERSIONS, |versions| versions.get(version).map(|row| row.is_some()))?;
+        match has_record {
             true => Ok(()),
             false => self.put(VERSIONS, version, record),
         }

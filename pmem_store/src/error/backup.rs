@@ -14,8 +14,8 @@ pub enum BackupError {
     Busy { path: PathBuf, holder: String },
     #[error("the store \"{}\" is older than backups and has no id; open it for writing once to give it one", .0.display())]
     NoId(PathBuf),
-    #[error("the backup \"{}\" has format {found}; this version of Quiver knows formats up to {known}; use a newer version", path.display())]
-    NewerFormat { path: PathBuf, found: u32, known: u32 },
+    #[error("the backup \"{}\" has format {found}; this version of Quiver knows formats up to {format_max}; use a newer version", path.display())]
+    NewerFormat { path: PathBuf, found: u32, format_max: u32 },
     #[error("the backup is damaged: \"{}\" {what}", path.display())]
     Damaged { path: PathBuf, what: String },
     #[error("\"{}\" of the store is damaged, so no backup was made: {what}; run `quiver check`", path.display())]

@@ -27,13 +27,13 @@ static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// bytes.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    kept: Mutex<Vec<Option<RecordBatch>>>,
+    batches: Mutex<Vec<Option<RecordBatch>>>,
 }
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        let kept: usize = self.kept.get_mut().iter().map(bytes_of).sum();
-        KEPT_BYTES.fetch_sub(kept, Ordering::Relaxed);
+        let bytes: usize = self.batches.get_mut().iter().map(bytes_of).sum();
+        KEPT_BYTES.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -42,33 +42,33 @@ fn bytes_of(chunk: &Option<RecordBatch>) -> usize {
 }
 
 /// Takes `added` bytes for a chunk in place of `removed` ones, if there is room.
-fn reserve(added: usize, removed: usize, bytes_max: usize, kept: &AtomicUsize) -> bool {
+fn reserve(added: usize, removed: usize, bytes_max: usize, total: &AtomicUsize) -> bool {
     let new = |before: usize| Some(before - removed + added).filter(|after| *after <= bytes_max);
-    kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new).is_ok()
+    total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new).is_ok()
 }
 
 impl Chunks {
     /// Rows `rows` of the log, which are chunk `chunk` or the beginning of it.
     pub fn get(&self, data: &LogData, chunk: usize, rows: std::ops::Range<u64>) -> Result<RecordBatch> {
-        let wanted = (rows.end - rows.start) as usize;
-        if wanted == 0 {
+        let row_count = (rows.end - rows.start) as usize;
+        if row_count == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&data.schema)));
         }
-        let kept = self.kept.lock().get(chunk).cloned().flatten();
-        if let Some(batch) = kept.as_ref().filter(|batch| batch.num_rows() >= wanted) {
-            return Ok(batch.slice(0, wanted));
+        let prefix = self.batches.lock().get(chunk).cloned().flatten();
+        if let Some(batch) = prefix.as_ref().filter(|batch| batch.num_rows() >= row_count) {
+            return Ok(batch.slice(0, row_count));
         }
-        let have = kept.as_ref().map_or(0, RecordBatch::num_rows);
+        let have = prefix.as_ref().map_or(0, RecordBatch::num_rows);
         let pieces = data.index.read().pieces(rows.start + have as u64..rows.end);
-        if pieces.iter().map(|piece| piece.rows).sum::<usize>() + have != wanted {
+        if pieces.iter().map(|piece| piece.rows).sum::<usize>() + have != row_count {
             return Err(StoreError::damaged(&data.path, 0, "rows were asked for that were taken back"));
         }
         let decoder = Decoder::new(&data.mapping, &data.schema);
-        if let ([piece], None) = (pieces.as_slice(), &kept) {
+        if let ([piece], None) = (pieces.as_slice(), &prefix) {
             return in_place(data, &decoder, piece);
         }
         let decoded = pieces.iter().map(|piece| Ok(decoder.decode(piece.offset)?.slice(piece.start, piece.rows)));
-        let parts = kept.into_iter().map(Ok).chain(decoded).collect::<Result<Vec<_>>>()?;
+        let parts = prefix.into_iter().map(Ok).chain(decoded).collect::<Result<Vec<_>>>()?;
         let batch = put_together(data, &parts)?;
         // Zeros of a lost page must not be kept.
         if !data.mapping.damaged() {
@@ -78,15 +78,15 @@ impl Chunks {
     }
 
     fn keep(&self, chunk: usize, batch: &RecordBatch) {
-        let mut kept = self.kept.lock();
-        if kept.len() <= chunk {
-            kept.resize(chunk + 1, None);
+        let mut batches = self.batches.lock();
+        if batches.len() <= chunk {
+            batches.resize(chunk + 1, None);
         }
         // Another reader may have come further meanwhile.
-        let further = kept[chunk].as_ref().is_none_or(|there| there.num_rows() < batch.num_rows());
+        let further = batches[chunk].as_ref().is_none_or(|there| there.num_rows() < batch.num_rows());
         let batch = Some(batch.clone());
-        if further && reserve(bytes_of(&batch), bytes_of(&kept[chunk]), KEPT_BYTES_MAX, &KEPT_BYTES) {
-            kept[chunk] = batch;
+        if further && reserve(bytes_of(&batch), bytes_of(&batches[chunk]), KEPT_BYTES_MAX, &KEPT_BYTES) {
+            batches[chunk] = batch;
         }
     }
 }
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn chunks_are_kept_up_to_the_limit_and_one_that_grows_counts_once() {
-        let kept = AtomicUsize::new(0);
-        assert!(reserve(60, 0, 100, &kept));
-        assert!(reserve(80, 60, 100, &kept), "it takes the place of the first");
-        assert!(!reserve(30, 0, 100, &kept));
-        assert_eq!(kept.load(Ordering::Relaxed), 80);
+        let total = AtomicUsize::new(0);
+        assert!(reserve(60, 0, 100, &total));
+        assert!(reserve(80, 60, 100, &total), "it takes the place of the first");
+        assert!(!reserve(30, 0, 100, &total));
+        assert_eq!(total.load(Ordering::Relaxed), 80);
     }
 }

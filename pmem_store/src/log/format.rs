@@ -87,7 +87,7 @@ pub(super) fn parse_begin(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
     }
     let found = u32_at(bytes, 8);
     if found > FORMAT_VERSION {
-        return Err(StoreError::NewerVersion { path: path.to_path_buf(), found, known: FORMAT_VERSION });
+        return Err(StoreError::NewerVersion { path: path.to_path_buf(), found, format_max: FORMAT_VERSION });
     }
     let first_record = u64_at(bytes, 48);
     let schema_end = FIXED_BYTES + u32_at(bytes, 56) as usize;

@@ -22,9 +22,9 @@ pub(super) struct LogLoss {
 
 impl LogLoss {
     /// None where nothing is missing.
-    pub fn between(found: &RecoveredLog, noted: Option<&LogEnd>) -> Option<LogLoss> {
-        let index = &found.recovered.index;
-        let (offset, rows, what) = (index.end(), index.until(u64::MAX).rows, found.wrong_length());
+    pub fn between(log: &RecoveredLog, noted: Option<&LogEnd>) -> Option<LogLoss> {
+        let index = &log.recovered.index;
+        let (offset, rows, what) = (index.end(), index.until(u64::MAX).rows, log.wrong_length());
         let noted = noted.filter(|noted| offset < noted.end);
         let (rows, bytes) = noted.map_or((0, 0), |noted| (noted.rows.saturating_sub(rows), noted.end - offset));
         (what.is_some() || bytes > 0).then_some(LogLoss { offset, what, rows, bytes })
@@ -36,7 +36,7 @@ impl LogLoss {
         let (offset, what) = match error {
             StoreError::Damaged { offset, what, .. } => (offset, what),
             // A log of another format is in no store whose catalog this program may read.
-            StoreError::NewerVersion { found, known, .. } => (8, format!("it has format {found}, expected {known} at most")),
+            StoreError::NewerVersion { found, format_max, .. } => (8, format!("it has format {found}, expected {format_max} at most")),
             StoreError::Mapping(MappingError::Empty { .. }) => (0, "it is empty".to_string()),
             StoreError::Mapping(MappingError::Open { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 (0, "the file is missing".to_string())

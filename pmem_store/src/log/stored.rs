@@ -24,15 +24,15 @@ impl TailLog {
         noted: Option<&LogEnd>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = match read(path, identity, is_committed) {
-            Ok(found) => found,
+        let log = match read(path, identity, is_committed) {
+            Ok(log) => log,
             Err(error) => return TailLog::of_loss(path, identity, LogLoss::of_all(error, noted)?),
         };
-        let schema = Arc::clone(&found.header.schema);
-        let loss = LogLoss::between(&found, noted);
+        let schema = Arc::clone(&log.header.schema);
+        let loss = LogLoss::between(&log, noted);
         match read_only || loss.is_some() {
-            true => Ok(TailLog::to_read(path, identity, schema, found, loss)),
-            false => TailLog::to_write(path, identity, schema, found, noted.map_or(0, |noted| noted.end), kind, poison),
+            true => Ok(TailLog::to_read(path, identity, schema, log, loss)),
+            false => TailLog::to_write(path, identity, schema, log, noted.map_or(0, |noted| noted.end), kind, poison),
         }
     }
 }

@@ -42,8 +42,8 @@ pub(super) struct RecoveredLog {
 impl RecoveredLog {
     /// What is wrong with the length of the file, if something is.
     pub fn wrong_length(&self) -> Option<String> {
-        let (len, made) = (self.mapping.len() as u64, self.header.capacity_bytes);
-        (len != made).then(|| format!("it has {len} bytes and was made with {made}"))
+        let (len, capacity) = (self.mapping.len() as u64, self.header.capacity_bytes);
+        (len != capacity).then(|| format!("it has {len} bytes and was made with {capacity}"))
     }
 }
 
@@ -89,8 +89,8 @@ impl TailLog {
         poison: &Arc<PoisonFlag>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = scan_table(path, identity, &physical_schema, is_committed)?;
-        TailLog::to_write(path, identity, physical_schema, found, 0, kind, poison)
+        let log = scan_table(path, identity, &physical_schema, is_committed)?;
+        TailLog::to_write(path, identity, physical_schema, log, 0, kind, poison)
     }
 
     /// Everything before `durable_end` is durable, as it was when the store was closed.
@@ -130,12 +130,12 @@ impl TailLog {
         physical_schema: SchemaRef,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = scan_table(path, identity, &physical_schema, is_committed)?;
-        Ok(TailLog::to_read(path, identity, physical_schema, found, None))
+        let log = scan_table(path, identity, &physical_schema, is_committed)?;
+        Ok(TailLog::to_read(path, identity, physical_schema, log, None))
     }
 
-    pub(super) fn to_read(path: &Path, identity: LogIdentity, schema: SchemaRef, found: RecoveredLog, loss: Option<LogLoss>) -> TailLog {
-        let RecoveredLog { mapping, recovered, .. } = found;
+    pub(super) fn to_read(path: &Path, identity: LogIdentity, schema: SchemaRef, log: RecoveredLog, loss: Option<LogLoss>) -> TailLog {
+        let RecoveredLog { mapping, recovered, .. } = log;
         TailLog { data: LogData::new(path, identity, schema, mapping, recovered.index), writer: None, loss }
     }
 
@@ -326,7 +326,7 @@ impl TailLog {
 pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64) -> bool) -> Result<RecoveredLog> {
     let mapping = Mapping::open(path, None)?;
     let bytes = mapping.slice(0, mapping.len())?;
-    let found = parse_begin(path, bytes).and_then(|header| {
+    let contents = parse_begin(path, bytes).and_then(|header| {
         if header.identity != identity {
             let what = format!("it says it is {:?} where the catalog says {identity:?}", header.identity);
             return Err(StoreError::damaged(path, 0, what));
@@ -343,18 +343,18 @@ pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64
         );
         return Err(StoreError::io("read", path, failure));
     }
-    let (header, recovered) = found?;
+    let (header, recovered) = contents?;
     Ok(RecoveredLog { mapping, header, recovered })
 }
 
 /// As [`read`], of a log of these columns whose file is as long as it was made.
 fn scan_table(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<RecoveredLog> {
-    let found = read(path, identity, is_committed)?;
-    if let Some(what) = found.wrong_length() {
+    let log = read(path, identity, is_committed)?;
+    if let Some(what) = log.wrong_length() {
         return Err(StoreError::damaged(path, 32, what));
     }
-    if found.header.schema.fields() != schema.fields() {
+    if log.header.schema.fields() != schema.fields() {
         return Err(StoreError::damaged(path, 0, "it has other columns than the table"));
     }
-    Ok(found)
+    Ok(log)
 }

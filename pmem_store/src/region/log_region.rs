@@ -103,10 +103,10 @@ impl LogRegion {
         capacity: u64,
         kind: RegionKind,
         medium: Medium,
-        kept: bool,
+        sealed: bool,
         poison: Arc<PoisonFlag>,
     ) -> Result<LogRegion, RegionError> {
-        let file = UnsealedFile { path: path.to_owned(), sealed: kept };
+        let file = UnsealedFile { path: path.to_owned(), sealed };
         let volatile = detect::is_volatile(path).map_err(|source| RegionError::FileSystem { path: path.to_owned(), source })?;
         let mode = match &medium {
             _ if kind == RegionKind::SimulatedDax => Mode::Dax,

@@ -43,7 +43,7 @@ impl PendingRequest {
             match try_submit(store, &dir, &bytes) {
                 // The holder removes an empty directory, and a file that is not locked yet looks like the remains of a dead client.
                 Err(error) if is_tidied(&error) && store.is_dir() && attempts < ATTEMPTS => attempts += 1,
-                placed => return placed.map_err(failed),
+                result => return result.map_err(failed),
             }
         }
     }
@@ -55,8 +55,8 @@ impl PendingRequest {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("read", done, error)),
         }
-        let taken = RequestFile::Taken.path(&self.dir, &self.id);
-        match read_record(&taken) {
+        let path = RequestFile::Taken.path(&self.dir, &self.id);
+        match read_record(&path) {
             Ok(progress) => Ok(RequestState::Taken(progress)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(RequestState::Nothing),
             // The file exists, and that is what matters.
@@ -107,19 +107,19 @@ fn try_submit(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<PendingReque
 ///
 /// Invariant: ownership is given only of what this process has created and has open. The path could lead to another file by now,
 /// if the owner of the store puts a link in its place; nobody can move a directory of another user there.
-fn give_to_owner(made: &File, store: &Path) {
-    let (Ok(ours), Ok(theirs)) = (made.metadata(), fs::metadata(store)) else { return };
+fn give_to_owner(file: &File, store: &Path) {
+    let (Ok(ours), Ok(theirs)) = (file.metadata(), fs::metadata(store)) else { return };
     if ours.uid() != theirs.uid() {
-        let _ = fchown(made, Some(theirs.uid()), Some(theirs.gid()));
+        let _ = fchown(file, Some(theirs.uid()), Some(theirs.gid()));
     }
 }
 
 fn give_directory_to_owner(dir: &Path, store: &Path) {
-    let Ok(made) = File::open(dir) else { return };
+    let Ok(handle) = File::open(dir) else { return };
     // Opening follows a link; then the opened directory is not the one at the path itself.
-    let place = |found: fs::Metadata| (found.dev(), found.ino());
-    if made.metadata().map(place).ok() == fs::symlink_metadata(dir).map(place).ok() {
-        give_to_owner(&made, store);
+    let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    if handle.metadata().map(inode).ok() == fs::symlink_metadata(dir).map(inode).ok() {
+        give_to_owner(&handle, store);
     }
 }
 

@@ -156,7 +156,7 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Whether its client waits. No client waits for what is not a file or cannot be opened.
 fn is_locked(request: &Path) -> bool {
-    if !fs::symlink_metadata(request).is_ok_and(|found| found.is_file()) {
+    if !fs::symlink_metadata(request).is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
     match File::open(request).map(|file| file.try_lock_shared()) {

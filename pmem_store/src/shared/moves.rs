@@ -139,7 +139,7 @@ mod tests {
         versions.into_iter().map(|version| Move { version, rows: 10, replacement: Arc::clone(&replacement) }).collect()
     }
 
-    fn left(oldest_base: u64, rows_max: usize, rows_needed_max: usize) -> Vec<u64> {
+    fn remaining_versions(oldest_base: u64, rows_max: usize, rows_needed_max: usize) -> Vec<u64> {
         let mut moves = moves_since(1..=5);
         forget_most(&mut moves, oldest_base, rows_max, rows_needed_max);
         moves.iter().map(|one| one.version).collect()
@@ -147,19 +147,19 @@ mod tests {
 
     #[test]
     fn what_an_open_transaction_may_need_is_not_forgotten_for_want_of_room() {
-        assert_eq!(left(u64::MAX, 25, 100), [4, 5]);
-        assert_eq!(left(2, 25, 100), [3, 4, 5]);
-        assert_eq!(left(0, 25, 100), [1, 2, 3, 4, 5]);
+        assert_eq!(remaining_versions(u64::MAX, 25, 100), [4, 5]);
+        assert_eq!(remaining_versions(2, 25, 100), [3, 4, 5]);
+        assert_eq!(remaining_versions(0, 25, 100), [1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn there_is_a_limit_to_what_open_transactions_keep() {
-        assert_eq!(left(0, 25, 30), [3, 4, 5]);
-        assert_eq!(left(3, 25, 30), [4, 5]);
+        assert_eq!(remaining_versions(0, 25, 30), [3, 4, 5]);
+        assert_eq!(remaining_versions(3, 25, 30), [4, 5]);
     }
 
     #[test]
     fn all_is_kept_where_there_is_room() {
-        assert_eq!(left(u64::MAX, 50, 50), [1, 2, 3, 4, 5]);
+        assert_eq!(remaining_versions(u64::MAX, 50, 50), [1, 2, 3, 4, 5]);
     }
 }

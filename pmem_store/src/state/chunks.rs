@@ -105,7 +105,7 @@ mod tests {
     type Pair = (u64, u64);
 
     fn put(chunks: &mut Chunks<Pair>, pair: Pair) {
-        chunks.put(pair, |known| known.0.cmp(&pair.0));
+        chunks.put(pair, |other| other.0.cmp(&pair.0));
     }
 
     fn numbers(seed: u64) -> impl Iterator<Item = u64> {
@@ -120,13 +120,13 @@ mod tests {
         for (step, number) in (0..20_000_u64).zip(numbers(7)) {
             let key = number % 3_000;
             if number % 5 < 2 {
-                assert_eq!(chunks.remove(|known: &Pair| known.0.cmp(&key)), map.remove(&key).map(|value| (key, value)));
+                assert_eq!(chunks.remove(|pair: &Pair| pair.0.cmp(&key)), map.remove(&key).map(|value| (key, value)));
             } else {
                 put(&mut chunks, (key, step));
                 map.insert(key, step);
             }
-            let wanted = number % 3_001;
-            assert_eq!(chunks.get(|known| known.0.cmp(&wanted)).map(|pair| pair.1), map.get(&wanted).copied());
+            let lookup_key = number % 3_001;
+            assert_eq!(chunks.get(|pair| pair.0.cmp(&lookup_key)).map(|pair| pair.1), map.get(&lookup_key).copied());
         }
         assert!(chunks.iter().copied().eq(map.into_iter()));
         assert!(chunks.chunks.iter().all(|chunk| !chunk.is_empty() && chunk.len() <= CHUNK_MAX));
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(after.not_shared_with(&before).count(), 0);
         put(&mut after, (5_000, 1));
         put(&mut after, (20_000, 1));
-        after.remove(|known| known.0.cmp(&70));
+        after.remove(|pair| pair.0.cmp(&70));
         assert!(before.iter().copied().eq(pairs.iter().copied()));
         let new: Vec<Pair> = after.not_shared_with(&before).copied().collect();
         let old: Vec<Pair> = before.not_shared_with(&after).copied().collect();
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn an_empty_sequence_gains_and_loses_its_only_element() {
         let mut chunks = Chunks::default();
-        assert_eq!(chunks.get(|known: &Pair| known.0.cmp(&1)), None);
-        assert_eq!(chunks.remove(|known: &Pair| known.0.cmp(&1)), None);
+        assert_eq!(chunks.get(|pair: &Pair| pair.0.cmp(&1)), None);
+        assert_eq!(chunks.remove(|pair: &Pair| pair.0.cmp(&1)), None);
         put(&mut chunks, (1, 2));
-        assert_eq!(chunks.remove(|known| known.0.cmp(&1)), Some((1, 2)));
+        assert_eq!(chunks.remove(|pair| pair.0.cmp(&1)), Some((1, 2)));
         assert_eq!(chunks.iter().count(), 0);
     }
 }

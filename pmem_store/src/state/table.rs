@@ -194,13 +194,13 @@ pub(crate) fn read_table(
     let (schema, columns) = split_columns(&*reader.schema(record.id, record.schema_version)?);
     let mut ids: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut column_ids = |schema_version: u32| -> Result<Vec<u32>> {
-        if let Some(known) = ids.get(&schema_version) {
-            return Ok(known.clone());
+        if let Some(column_list) = ids.get(&schema_version) {
+            return Ok(column_list.clone());
         }
         let (_, columns) = split_columns(&*reader.schema(record.id, schema_version)?);
-        let found: Vec<u32> = columns.iter().map(|column| column.id).collect();
-        ids.insert(schema_version, found.clone());
-        Ok(found)
+        let column_list: Vec<u32> = columns.iter().map(|column| column.id).collect();
+        ids.insert(schema_version, column_list.clone());
+        Ok(column_list)
     };
     let mut segments = BTreeMap::new();
     let stored = reader.segments(record.id)?;

@@ -28,32 +28,32 @@ impl Tables {
     }
 
     pub fn named(&self, namespace: &str, name: &str) -> Option<&Arc<TableState>> {
-        self.by_name.get(|known| by_name(known, namespace, name))
+        self.by_name.get(|entry| by_name(entry, namespace, name))
     }
 
     pub fn with_id(&self, id: TableId) -> Option<&Arc<TableState>> {
-        self.by_id.get(|known| known.record.id.cmp(&id))
+        self.by_id.get(|entry| entry.record.id.cmp(&id))
     }
 
     /// Inserts a table. It replaces the table with its id, if there is one, whatever its name was, and the table
     /// with its name.
     pub fn put(&mut self, table: Arc<TableState>) {
         let (id, namespace, name) = (table.record.id, &table.record.namespace, &table.record.name);
-        let renamed = self.with_id(id).filter(|known| by_name(known, namespace, name).is_ne()).cloned();
-        if let Some(known) = renamed {
-            self.by_name.remove(|other| by_name(other, &known.record.namespace, &known.record.name));
+        let renamed = self.with_id(id).filter(|entry| by_name(entry, namespace, name).is_ne()).cloned();
+        if let Some(entry) = renamed {
+            self.by_name.remove(|other| by_name(other, &entry.record.namespace, &entry.record.name));
         }
-        let displaced = self.named(namespace, name).map(|known| known.record.id).filter(|known| *known != id);
+        let displaced = self.named(namespace, name).map(|entry| entry.record.id).filter(|other| *other != id);
         if let Some(displaced) = displaced {
-            self.by_id.remove(|known| known.record.id.cmp(&displaced));
+            self.by_id.remove(|entry| entry.record.id.cmp(&displaced));
         }
-        self.by_name.put(Arc::clone(&table), |known| by_name(known, namespace, name));
-        self.by_id.put(Arc::clone(&table), |known| known.record.id.cmp(&id));
+        self.by_name.put(Arc::clone(&table), |entry| by_name(entry, namespace, name));
+        self.by_id.put(Arc::clone(&table), |entry| entry.record.id.cmp(&id));
     }
 
     pub fn remove(&mut self, id: TableId) {
-        if let Some(removed) = self.by_id.remove(|known| known.record.id.cmp(&id)) {
-            self.by_name.remove(|known| by_name(known, &removed.record.namespace, &removed.record.name));
+        if let Some(removed) = self.by_id.remove(|entry| entry.record.id.cmp(&id)) {
+            self.by_name.remove(|entry| by_name(entry, &removed.record.namespace, &removed.record.name));
         }
     }
 
@@ -64,7 +64,7 @@ impl Tables {
 
     /// Those that are not the same object in `before`, by id.
     pub fn changed_since<'a>(&'a self, before: &'a Tables) -> impl Iterator<Item = &'a Arc<TableState>> {
-        let is_same = |table: &Arc<TableState>| before.with_id(table.record.id).is_some_and(|known| Arc::ptr_eq(known, table));
+        let is_same = |table: &Arc<TableState>| before.with_id(table.record.id).is_some_and(|entry| Arc::ptr_eq(entry, table));
         self.by_id.not_shared_with(&before.by_id).filter(move |table| !is_same(table))
     }
 }

@@ -37,17 +37,17 @@ impl Store {
     /// The key that signs tokens. The first call stores the key that `fresh` makes.
     pub fn token_key(&self, fresh: impl FnOnce() -> Result<[u8; TOKEN_KEY_BYTES]>) -> Result<[u8; TOKEN_KEY_BYTES]> {
         let core = &self.core;
-        let known = || -> Result<Option<[u8; TOKEN_KEY_BYTES]>> {
+        let stored_key = || -> Result<Option<[u8; TOKEN_KEY_BYTES]>> {
             let key = CatalogReader::begin(&core.database)?.token_key()?;
             let wrong = |_| StoreError::Catalog { path: core.path().to_path_buf(), what: "the key of tokens has another length".into() };
             key.map(|key| <[u8; TOKEN_KEY_BYTES]>::try_from(key).map_err(wrong)).transpose()
         };
-        if let Some(key) = known()? {
+        if let Some(key) = stored_key()? {
             return Ok(key);
         }
         core.check_writable()?;
         let _commits = core.lock_commits()?;
-        if let Some(key) = known()? {
+        if let Some(key) = stored_key()? {
             return Ok(key);
         }
         let key = fresh()?;

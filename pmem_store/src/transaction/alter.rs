@@ -15,9 +15,9 @@ pub fn alter_table(
     alteration: &TableAlteration,
     version: u64,
 ) -> Result<()> {
-    let known = require_same_columns(state, table, base_schema_version)?;
-    let mut record = known.record.clone();
-    let mut data = known.data()?.as_ref().clone();
+    let entry = require_same_columns(state, table, base_schema_version)?;
+    let mut record = entry.record.clone();
+    let mut data = entry.data()?.as_ref().clone();
     if let Some(name) = alteration.name.as_ref().filter(|name| **name != record.name) {
         require_free_name(state, &record.namespace, name)?;
         record.name = name.clone();
@@ -25,7 +25,7 @@ pub fn alter_table(
     let old_key = key_columns(&record.cluster_key, &data);
     // Rows that are being written by the old definition must not be added after this.
     if alteration.redefines() {
-        data.earlier_schemas.retain(|_, (made, _)| *made == version);
+        data.earlier_schemas.retain(|_, (at_version, _)| *at_version == version);
         let before = Arc::new(with_columns(&data.schema, &data.columns));
         data.earlier_schemas.insert(record.schema_version, (version, before));
         record.schema_version += 1;

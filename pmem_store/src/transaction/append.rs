@@ -72,8 +72,8 @@ impl Store {
         let _commits = core.lock_commits()?;
         // The table, and the log with it, may have changed while the rows were encoded.
         let current = core.publisher.state();
-        let Some(known) = table.find(&current) else { return Ok(None) };
-        let durability = durability.unwrap_or_else(|| durability_of(&known.record));
+        let Some(entry) = table.find(&current) else { return Ok(None) };
+        let durability = durability.unwrap_or_else(|| durability_of(&entry.record));
         append_record(core, &log, &mut record, durability)
     }
 
@@ -84,8 +84,8 @@ impl Store {
         core.check_writable()?;
         core.mark_dirty()?;
         let Some(_commits) = core.commits.try_lock() else { return Ok(None) };
-        let known = core.publisher.next_at_once(|state| table.open_log(state));
-        let Some((version, log)) = known else { return Ok(None) };
+        let next = core.publisher.next_at_once(|state| table.open_log(state));
+        let Some((version, log)) = next else { return Ok(None) };
         let staged = stage(core, &log, rows, version)?;
         Ok(staged.then_some(version))
     }
@@ -99,7 +99,7 @@ impl Store {
         }
         let _commits = core.lock_commits()?;
         let is_async = |state: &CatalogState| {
-            durability.is_some() || table.find(state).is_some_and(|found| durability_of(&found.record) == Durability::Async)
+            durability.is_some() || table.find(state).is_some_and(|entry| durability_of(&entry.record) == Durability::Async)
         };
         let log = core.publisher.with_state(|state| table.open_log(state).filter(|_| is_async(state)));
         let Some(log) = log else { return Ok(None) };
@@ -126,7 +126,7 @@ fn stage(core: &StoreCore, log: &Arc<TailLog>, rows: &RecordBatch, version: u64)
 impl TableVersion {
     /// Every change of the table's catalog entry, even of its name, has given it another version.
     fn find<'a>(&self, state: &'a CatalogState) -> Option<&'a Arc<TableState>> {
-        state.table_by_id(self.id).filter(|found| found.record.changed_version == self.changed_version)
+        state.table_by_id(self.id).filter(|entry| entry.record.changed_version == self.changed_version)
     }
 
     /// The log that takes rows of this version of the table; `None` also if the table was not loaded yet.

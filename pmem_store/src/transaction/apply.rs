@@ -35,35 +35,35 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             alter_table(state, *table, *base_schema_version, alteration, version)
         }
         Change::AddSegments { table, segments, sorted, schema_version } => {
-            let known = require_same_columns(state, *table, *schema_version)?;
-            let mut data = known.data()?.as_ref().clone();
-            insert_segments(&mut data, &known.record, segments, *sorted, version, shared);
-            state.change_table(known.record.clone(), data, version);
+            let entry = require_same_columns(state, *table, *schema_version)?;
+            let mut data = entry.data()?.as_ref().clone();
+            insert_segments(&mut data, &entry.record, segments, *sorted, version, shared);
+            state.change_table(entry.record.clone(), data, version);
             Ok(())
         }
         Change::AppendRows { table, id, rows, schema_version } => {
-            let known = require_same_columns(state, *table, *schema_version)?;
-            let mut data = known.data()?.as_ref().clone();
+            let entry = require_same_columns(state, *table, *schema_version)?;
+            let mut data = entry.data()?.as_ref().clone();
             push_pending(&mut data.pending, PendingRows { id: *id, rows: rows.clone(), deletions: None })?;
-            state.change_table(known.record.clone(), data, version);
+            state.change_table(entry.record.clone(), data, version);
             Ok(())
         }
         Change::CloseLog { table, log } => logs::close(state, *table, *log, version),
         Change::DropLog { table, log } => logs::remove(state, *table, *log, version),
         Change::SealLog { table, sealed } => logs::seal(state, *table, sealed, version, shared),
         Change::DeleteRows { table, deleted } => delete_rows(state, *table, deleted, version, shared),
-        Change::ClearTable { table, known: meant } => {
-            let known = require(state, *table)?;
-            let mut data = known.data()?.as_ref().clone();
-            let meant = shared.moves.followed(*table, meant);
-            if logs::has_more(&data, &meant, version) {
+        Change::ClearTable { table, rows } => {
+            let entry = require(state, *table)?;
+            let mut data = entry.data()?.as_ref().clone();
+            let rows = shared.moves.followed(*table, rows);
+            if logs::has_more(&data, &rows, version) {
                 // Rows that were added since would be lost, although the transaction has not seen them.
-                return Err(StoreError::Conflict { table: known.record.name.clone() });
+                return Err(StoreError::Conflict { table: entry.record.name.clone() });
             }
             data.segments.clear();
             data.pending.clear();
             logs::clear(&mut data, version);
-            state.change_table(known.record.clone(), data, version);
+            state.change_table(entry.record.clone(), data, version);
             Ok(())
         }
         Change::ReplaceSegments(replacement) => replace_segments(state, replacement, version, shared),
@@ -171,11 +171,11 @@ fn create_table(state: &mut CatalogState, change: &Change, version: u64) -> Resu
 
 /// Readers of older versions keep the table's content: it is read before the table is dropped.
 fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()> {
-    let known = state.table_by_id(table).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })?;
-    known.data()?;
-    let kept = state.snapshots.values().find(|snapshot| snapshot.version >= known.record.created_version);
-    if let Some(snapshot) = kept {
-        let (namespace, name) = (known.record.namespace.clone(), known.record.name.clone());
+    let entry = state.table_by_id(table).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })?;
+    entry.data()?;
+    let snapshot = state.snapshots.values().find(|snapshot| snapshot.version >= entry.record.created_version);
+    if let Some(snapshot) = snapshot {
+        let (namespace, name) = (entry.record.namespace.clone(), entry.record.name.clone());
         return Err(StoreError::KeptBySnapshot { id: table, namespace, table: name, snapshot: snapshot.name.clone() });
     }
     state.tables.remove(table);
@@ -205,9 +205,9 @@ fn insert_segments(
 }
 
 fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows], version: u64, shared: &Arc<Shared>) -> Result<()> {
-    let known = require(state, table)?;
-    let mut data = known.data()?.as_ref().clone();
-    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    let entry = require(state, table)?;
+    let mut data = entry.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: entry.record.name.clone() };
     for one in deleted {
         let Some(deletions) = data.deletions_of_mut(one.segment) else {
             // The segment was compacted since, and its rows moved, or the table was cleared.
@@ -229,22 +229,22 @@ fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows]
         rows |= &one.rows;
         *deletions = (!rows.is_empty()).then(|| Arc::new(Deletions::new(rows)));
     }
-    state.change_table(known.record.clone(), data, version);
+    state.change_table(entry.record.clone(), data, version);
     Ok(())
 }
 
 fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, shared: &Arc<Shared>) -> Result<()> {
-    let known = require_same_columns(state, new.table, new.schema_version)?;
-    let mut data = known.data()?.as_ref().clone();
+    let entry = require_same_columns(state, new.table, new.schema_version)?;
+    let mut data = entry.data()?.as_ref().clone();
     let mut deleted_positions = roaring::RoaringBitmap::new();
     for old in &new.removed {
-        let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+        let conflict = || StoreError::Conflict { table: entry.record.name.clone() };
         let segment = data.segments.remove(&old.segment).ok_or_else(conflict)?;
         let now = segment.deletions.map(|deletions| deletions.rows().clone()).unwrap_or_default();
         let since = old.deletions.as_ref().map_or(now.clone(), |before| now - before.rows());
         deleted_positions.extend(since.iter().filter_map(|row| old.row_mapping.get(row as usize)).filter(|place| **place != u32::MAX));
     }
-    insert_segments(&mut data, &known.record, &new.added, new.sorted, version, shared);
+    insert_segments(&mut data, &entry.record, &new.added, new.sorted, version, shared);
     let mut first = 0u64;
     for sealed in &new.added {
         let range = first as u32..(first + sealed.row_count) as u32;
@@ -254,6 +254,6 @@ fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, s
         }
         first += sealed.row_count;
     }
-    state.change_table(known.record.clone(), data, version);
+    state.change_table(entry.record.clone(), data, version);
     Ok(())
 }

@@ -80,7 +80,7 @@ pub enum Change {
     /// It does not concern rows of segments and logs that were added after the change was made.
     ClearTable {
         table: TableId,
-        known: ClearedRows,
+        rows: ClearedRows,
     },
     ReplaceSegments(Arc<Replacement>),
     RestoreTable(Arc<Restoration>),
@@ -118,8 +118,8 @@ impl Change {
             Change::RestoreTable(restoration) => (restoration.table, restoration.added()),
             _ => return Vec::new(),
         };
-        let known = state.table_by_id(table).and_then(|known| known.loaded().cloned());
-        let is_there = |id: u64| known.as_ref().is_some_and(|data| data.segments.contains_key(&id));
+        let data = state.table_by_id(table).and_then(|entry| entry.loaded().cloned());
+        let is_there = |id: u64| data.as_ref().is_some_and(|data| data.segments.contains_key(&id));
         segments.into_iter().map(|segment| segment.id).filter(|id| !is_there(*id)).map(|id| (table, id)).collect()
     }
 

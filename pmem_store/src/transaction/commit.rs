@@ -134,10 +134,10 @@ impl Transaction {
         let mut writer = CatalogWriter::begin(&core.database)?;
         keep_named(&writer, current, &state, &core.shared)?;
         let mut persisted = persist::persist(&mut writer, current, &state, version)?;
-        let known = core.access();
-        let access = known.following(current, &state, self.author.as_deref().map(|author| author.name()));
+        let access_before = core.access();
+        let access = access_before.following(current, &state, self.author.as_deref().map(|author| author.name()));
         if let Some(access) = &access {
-            access.persist(&mut writer, &known)?;
+            access.persist(&mut writer, &access_before)?;
         }
         let oldest = match writer.store.retention_ms {
             0 => version,

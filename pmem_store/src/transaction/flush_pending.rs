@@ -15,8 +15,8 @@ impl Transaction {
     /// The changes record it too, so that applying them again has the same result: the pending rows are
     /// deleted, and come back as a segment.
     pub(super) fn settle(&mut self, table: TableId) -> Result<()> {
-        let Some(known) = self.state.table_by_id(table) else { return Ok(()) };
-        let data = known.data()?;
+        let Some(entry) = self.state.table_by_id(table) else { return Ok(()) };
+        let data = entry.data()?;
         let Some(rows) = live(&data.pending)? else { return Ok(()) };
         let waiting: BTreeMap<u64, RoaringBitmap> =
             data.pending.iter().map(|pending| (pending.id, (0..pending.rows.num_rows() as u32).collect())).collect();

@@ -122,11 +122,11 @@ impl Transaction {
 
     /// Adds sealed segments to the table `id`, which must still be there with the same columns.
     pub fn add_segments(&mut self, table: TableId, segments: Vec<SealedSegment>, sorted: bool) -> Result<()> {
-        let Some(known) = self.state.table_by_id(table) else {
+        let Some(entry) = self.state.table_by_id(table) else {
             self.core.discard(table, &segments);
             return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
         };
-        let schema_version = known.record.schema_version;
+        let schema_version = entry.record.schema_version;
         self.change(Change::AddSegments { table, segments, sorted, schema_version })
     }
 
@@ -144,10 +144,10 @@ impl Transaction {
     /// Adds rows of the table's physical schema. The commit writes them to its log: right for a
     /// few rows, which are not worth a segment.
     pub fn append_rows(&mut self, table: TableId, rows: RecordBatch) -> Result<()> {
-        let Some(known) = self.state.table_by_id(table) else {
+        let Some(entry) = self.state.table_by_id(table) else {
             return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
         };
-        let schema_version = known.record.schema_version;
+        let schema_version = entry.record.schema_version;
         let id = self.core.next_segment.fetch_add(1, Ordering::Relaxed);
         self.change(Change::AppendRows { table, id, rows, schema_version })
     }
@@ -170,10 +170,10 @@ impl Transaction {
     /// Deletes rows of segments of the table; `rows` are positions by segment id. Rows that are
     /// deleted already are no error. Returns the number of newly deleted rows.
     pub fn delete_rows(&mut self, table: TableId, rows: BTreeMap<u64, RoaringBitmap>) -> Result<u64> {
-        let Some(known) = self.state.table_by_id(table) else {
+        let Some(entry) = self.state.table_by_id(table) else {
             return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
         };
-        let data = known.data()?;
+        let data = entry.data()?;
         let mut count = 0;
         let mut deleted = Vec::with_capacity(rows.len());
         for (segment, rows) in rows {
@@ -187,13 +187,13 @@ impl Transaction {
 
     /// Removes every row of a table.
     pub fn clear_table(&mut self, namespace: &str, name: &str) -> Result<()> {
-        let (table, known) = {
+        let (table, rows) = {
             let table = self.state.require_table(namespace, name)?;
             let (data, base) = (table.data()?, self.base.version());
             let logs = data.logs.iter().map(|(id, log)| (*id, log.log.rows_at(base)));
             (table.record.id, ClearedRows { segments: data.segments.keys().copied().collect(), logs: logs.collect() })
         };
-        self.change(Change::ClearTable { table, known })
+        self.change(Change::ClearTable { table, rows })
     }
 
     pub fn drop_table(&mut self, namespace: &str, name: &str) -> Result<()> {
@@ -216,8 +216,8 @@ impl Transaction {
 
     /// Changes the definition of a table but not its rows: name, columns, key, constraints, options.
     pub fn alter_table(&mut self, namespace: &str, name: &str, alteration: TableAlteration) -> Result<()> {
-        let known = self.state.require_table(namespace, name)?;
-        let (table, base_schema_version) = (known.record.id, known.record.schema_version);
+        let entry = self.state.require_table(namespace, name)?;
+        let (table, base_schema_version) = (entry.record.id, entry.record.schema_version);
         if alteration.redefines() {
             self.settle(table)?;
         }

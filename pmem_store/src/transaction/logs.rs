@@ -17,27 +17,27 @@ use crate::state::{CatalogState, TableData, TableSegment};
 const GROWN_MAX: usize = 1_000;
 
 pub fn close(state: &mut CatalogState, table: TableId, log: u64, version: u64) -> Result<()> {
-    let known = require(state, table)?;
-    let mut data = known.data()?.as_ref().clone();
-    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    let entry = require(state, table)?;
+    let mut data = entry.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: entry.record.name.clone() };
     data.logs.get_mut(&log).ok_or_else(conflict)?.record.closed = true;
-    state.change_table(known.record.clone(), data, version);
+    state.change_table(entry.record.clone(), data, version);
     Ok(())
 }
 
 pub fn remove(state: &mut CatalogState, table: TableId, log: u64, version: u64) -> Result<()> {
-    let known = require(state, table)?;
-    let mut data = known.data()?.as_ref().clone();
+    let entry = require(state, table)?;
+    let mut data = entry.data()?.as_ref().clone();
     data.logs.remove(&log);
-    state.change_table(known.record.clone(), data, version);
+    state.change_table(entry.record.clone(), data, version);
     Ok(())
 }
 
 /// The rows keep their positions, so the deleted rows of the log are the deleted rows of the segment.
 pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, version: u64, shared: &Arc<Shared>) -> Result<()> {
-    let known = require(state, table)?;
-    let mut data = known.data()?.as_ref().clone();
-    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    let entry = require(state, table)?;
+    let mut data = entry.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: entry.record.name.clone() };
     let log = data.logs.remove(&sealed.id).ok_or_else(conflict)?;
     let mut needed: Vec<u64> = state.snapshots.values().map(|snapshot| snapshot.version).collect();
     needed.extend(shared.live_versions());
@@ -52,7 +52,7 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
     let handle = shared.handle(table, sealed);
     let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };
     data.segments.insert(sealed.id, segment);
-    state.change_table(known.record.clone(), data, version);
+    state.change_table(entry.record.clone(), data, version);
     Ok(())
 }
 
@@ -69,13 +69,13 @@ fn retained_commits(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
     grown.filter(|(at, grown)| *at == last || at % step == 0 || is_needed(grown)).map(|(_, grown)| grown).collect()
 }
 
-/// Whether rows that are not in `known` were added before `version`.
-pub fn has_more(data: &TableData, known: &ClearedRows, version: u64) -> bool {
+/// Whether rows that are not in `rows` were added before `version`.
+pub fn has_more(data: &TableData, rows: &ClearedRows, version: u64) -> bool {
     // A sealed log is the segment with its id.
-    let is_known = |id: &u64| known.segments.contains(id) || known.logs.contains_key(id);
-    let more_rows = data.logs.iter().any(|(id, log)| known.logs.get(id).copied().unwrap_or(0) < log.log.rows_at(version - 1));
-    let grown = |(id, rows): (&u64, &u64)| data.segments.get(id).is_some_and(|segment| segment.record.sealed.row_count > *rows);
-    more_rows || data.segments.keys().any(|id| !is_known(id)) || known.logs.iter().any(grown)
+    let is_known = |id: &u64| rows.segments.contains(id) || rows.logs.contains_key(id);
+    let more_rows = data.logs.iter().any(|(id, log)| rows.logs.get(id).copied().unwrap_or(0) < log.log.rows_at(version - 1));
+    let grown = |(id, count): (&u64, &u64)| data.segments.get(id).is_some_and(|segment| segment.record.sealed.row_count > *count);
+    more_rows || data.segments.keys().any(|id| !is_known(id)) || rows.logs.iter().any(grown)
 }
 
 /// A log keeps its rows for older versions; in newer ones they are deleted.

@@ -22,7 +22,7 @@ pub struct Appended {
     logs: Vec<(TableId, OpenLog)>,
     /// Logs that were created for this commit.
     new: Vec<(TableId, OpenLog)>,
-    kept: bool,
+    is_kept: bool,
 }
 
 impl Appended {
@@ -32,7 +32,7 @@ impl Appended {
 
     /// The commit has happened, or may have: nothing is undone any more.
     pub fn keep(mut self, core: &StoreCore) {
-        self.kept = true;
+        self.is_kept = true;
         for (table, open) in self.new.drain(..) {
             core.shared.logs.put(table, open);
         }
@@ -41,7 +41,7 @@ impl Appended {
 
 impl Drop for Appended {
     fn drop(&mut self) {
-        if self.kept {
+        if self.is_kept {
             return;
         }
         for (_, open) in &self.logs {
@@ -57,7 +57,7 @@ impl Drop for Appended {
 /// Appends all pending rows of the state as version `version` of the catalog, and removes them from the state.
 /// `committed` is the state it was made from, which has no pending rows.
 pub fn materialize(core: &StoreCore, committed: &CatalogState, state: &mut CatalogState, version: u64) -> Result<Appended> {
-    let mut appended = Appended { version, logs: Vec::new(), new: Vec::new(), kept: false };
+    let mut appended = Appended { version, logs: Vec::new(), new: Vec::new(), is_kept: false };
     let tables: Vec<Arc<TableState>> = state.tables.changed_since(&committed.tables).cloned().collect();
     for table in tables {
         // A table that was not loaded has no pending rows.
@@ -79,8 +79,8 @@ pub fn live(pending: &[PendingRows]) -> Result<Option<RecordBatch>> {
             batches.push(rows.rows.clone());
             continue;
         };
-        let kept: BooleanArray = (0..rows.rows.num_rows()).map(|row| Some(!deletions.rows().contains(row as u32))).collect();
-        batches.push(filter_record_batch(&rows.rows, &kept)?);
+        let mask: BooleanArray = (0..rows.rows.num_rows()).map(|row| Some(!deletions.rows().contains(row as u32))).collect();
+        batches.push(filter_record_batch(&rows.rows, &mask)?);
     }
     batches.retain(|batch| batch.num_rows() > 0);
     match batches.as_slice() {

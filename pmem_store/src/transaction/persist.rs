@@ -81,9 +81,9 @@ fn tables(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, ve
     }
     for table in new.tables.changed_since(&old.tables) {
         let id = table.record.id;
-        let known = old.table_by_id(id);
-        write_record(writer, known.map(Arc::as_ref), table, version)?;
-        let (old, new) = (known.map(|known| known.data()).transpose()?, table.data()?);
+        let old_entry = old.table_by_id(id);
+        write_record(writer, old_entry.map(Arc::as_ref), table, version)?;
+        let (old, new) = (old_entry.map(|entry| entry.data()).transpose()?, table.data()?);
         let old = old.unwrap_or_else(|| Arc::new(TableData::empty(&new.schema)));
         write_segments(writer, id, &old, &new, version)?;
         persisted.unnamed_logs.extend(write_logs(writer, id, &old, &new)?);
@@ -93,31 +93,31 @@ fn tables(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, ve
     Ok(persisted)
 }
 
-fn write_record(writer: &mut CatalogWriter, known: Option<&TableState>, table: &TableState, version: u64) -> Result<()> {
+fn write_record(writer: &mut CatalogWriter, before: Option<&TableState>, table: &TableState, version: u64) -> Result<()> {
     let record = &table.record;
     writer.put_table(record)?;
-    if known.is_none_or(|known| known.record.schema_version != record.schema_version) {
+    if before.is_none_or(|before| before.record.schema_version != record.schema_version) {
         let data = table.data()?;
         writer.put_schema(record.id, record.schema_version, &with_columns(&data.schema, &data.columns))?;
     }
     if let Some(data) = table.loaded() {
-        let made_now = data.earlier_schemas.iter().filter(|(_, (made, _))| *made == version);
+        let made_now = data.earlier_schemas.iter().filter(|(_, (at_version, _))| *at_version == version);
         for (schema_version, (_, schema)) in made_now {
             writer.put_schema(record.id, *schema_version, schema)?;
         }
     }
     // A change of rows alone does not change the definition of the table.
     let mut same = record.clone();
-    same.changed_version = known.map_or(0, |known| known.record.changed_version);
+    same.changed_version = before.map_or(0, |before| before.record.changed_version);
     let last = writer.history_version(record.id)?;
-    if known.is_some_and(|known| known.record == same) && last.is_some() {
+    if before.is_some_and(|before| before.record == same) && last.is_some() {
         return Ok(());
     }
     if let Some(from) = last {
         writer.add_garbage(version, &Garbage { table: record.id, from, what: GarbageKind::Record })?;
-    } else if let Some(known) = known {
+    } else if let Some(before) = before {
         // The table comes from an older store: this records what it was until now.
-        writer.put_history(&known.record, known.record.created_version)?;
+        writer.put_history(&before.record, before.record.created_version)?;
     }
     writer.put_history(record, version)
 }
@@ -131,7 +131,7 @@ fn write_segments(writer: &mut CatalogWriter, table: TableId, old: &TableData, n
         writer.add_garbage(version, &garbage)?;
     }
     for (id, segment) in &new.segments {
-        if old.segments.get(id).is_none_or(|known| known.record != segment.record) {
+        if old.segments.get(id).is_none_or(|before| before.record != segment.record) {
             writer.put_segment(table, segment.record())?;
         }
     }
@@ -141,7 +141,7 @@ fn write_segments(writer: &mut CatalogWriter, table: TableId, old: &TableData, n
 /// Returns the logs that were removed.
 fn write_logs(writer: &CatalogWriter, table: TableId, old: &TableData, new: &TableData) -> Result<Vec<(TableId, u64)>> {
     for (id, log) in &new.logs {
-        if old.logs.get(id).is_none_or(|known| known.record != log.record) {
+        if old.logs.get(id).is_none_or(|before| before.record != log.record) {
             writer.put_log(table, &log.record)?;
         }
     }
@@ -155,7 +155,7 @@ fn write_logs(writer: &CatalogWriter, table: TableId, old: &TableData, new: &Tab
 fn write_deletions(writer: &mut CatalogWriter, table: TableId, old: &TableData, new: &TableData, version: u64) -> Result<()> {
     let before = deletions(old);
     for (id, rows) in deletions(new) {
-        if before.get(&id).is_some_and(|known| Arc::ptr_eq(known, rows)) {
+        if before.get(&id).is_some_and(|old_rows| Arc::ptr_eq(old_rows, rows)) {
             continue;
         }
         if let Some(from) = writer.deletions_version(table, id)? {

@@ -12,11 +12,11 @@ pub fn require(state: &CatalogState, table: TableId) -> Result<Arc<TableState>> 
 }
 
 pub fn require_same_columns(state: &CatalogState, table: TableId, schema_version: u32) -> Result<Arc<TableState>> {
-    let known = require(state, table)?;
-    if known.record.schema_version != schema_version {
-        return Err(StoreError::Conflict { table: known.record.name.clone() });
+    let entry = require(state, table)?;
+    if entry.record.schema_version != schema_version {
+        return Err(StoreError::Conflict { table: entry.record.name.clone() });
     }
-    Ok(known)
+    Ok(entry)
 }
 
 pub fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {

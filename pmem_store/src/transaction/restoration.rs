@@ -68,17 +68,17 @@ impl Restoration {
 }
 
 pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64, shared: &Arc<Shared>) -> Result<()> {
-    let known = require(state, restoration.table)?;
-    let now = known.data()?;
-    if !is_untouched(&known, &now, restoration)? {
-        return Err(StoreError::Conflict { table: known.record.name.clone() });
+    let entry = require(state, restoration.table)?;
+    let now = entry.data()?;
+    if !is_untouched(&entry, &now, restoration)? {
+        return Err(StoreError::Conflict { table: entry.record.name.clone() });
     }
     let then = &restoration.data;
-    let mut record = known.record.clone();
+    let mut record = entry.record.clone();
     let same_key = record.cluster_key == restoration.record.cluster_key;
     record.cluster_key = restoration.record.cluster_key.clone();
     record.constraints = restoration.record.constraints.clone();
-    if !same_columns(&now, then) || !same_definition(&known.record, &restoration.record) {
+    if !same_columns(&now, then) || !same_definition(&entry.record, &restoration.record) {
         // The old number would be assigned again by the next ALTER TABLE.
         record.schema_version += 1;
     }
@@ -86,11 +86,11 @@ pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64
         restoration.added.iter().map(|added| (added.sealed.id, added.segment(record.id, version, shared))).collect();
     for (id, then) in &then.segments {
         if let Some(now) = now.segments.get(id).filter(|now| same_deletions(now, then)) {
-            let mut kept = TableSegment { columns: then.columns.clone(), ..now.clone() };
+            let mut segment = TableSegment { columns: then.columns.clone(), ..now.clone() };
             if !same_key {
-                Arc::make_mut(&mut kept.record).sorted = false;
+                Arc::make_mut(&mut segment.record).sorted = false;
             }
-            segments.insert(*id, kept);
+            segments.insert(*id, segment);
         }
     }
     let mut logs = now.logs.clone();
@@ -113,10 +113,10 @@ pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64
     Ok(())
 }
 
-fn is_untouched(known: &TableState, now: &TableData, restoration: &Restoration) -> Result<bool> {
+fn is_untouched(entry: &TableState, now: &TableData, restoration: &Restoration) -> Result<bool> {
     let expected = &restoration.expected;
     let same_log = |(id, log): (&u64, &TableLog)| restoration.log_rows.get(id) == Some(&log.log.rows_at(u64::MAX));
-    Ok(same_definition(&known.record, &expected.record)
+    Ok(same_definition(&entry.record, &expected.record)
         && same_content(now, &*expected.data()?)
         && now.logs.len() == restoration.log_rows.len()
         && now.logs.iter().all(same_log))
@@ -141,11 +141,11 @@ impl AddedSegment {
     }
 }
 
-/// A log keeps all its rows for older versions; newer ones see only the first `kept`.
-fn delete_beyond(log: &mut TableLog, kept: u64) {
+/// A log keeps all its rows for older versions; newer ones see only the first `row_count`.
+fn delete_beyond(log: &mut TableLog, row_count: u64) {
     let mut deleted = log.deletions.as_ref().map(|deletions| deletions.rows().clone()).unwrap_or_default();
     let before = deleted.len();
-    deleted.insert_range(kept as u32..log.log.rows_at(u64::MAX) as u32);
+    deleted.insert_range(row_count as u32..log.log.rows_at(u64::MAX) as u32);
     if deleted.len() != before {
         log.deletions = Some(Arc::new(Deletions::new(deleted)));
     }

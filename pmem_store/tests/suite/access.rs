@@ -76,17 +76,17 @@ fn a_change_is_visible_at_once_and_after_opening_again() {
         access.grant("team", GrantObject::Schema("main".into()), words(&["SELECT", "INSERT"]));
     });
     change(&store, |access| access.revoke("team", &GrantObject::Schema("main".into()), &words(&["INSERT", "DELETE"])));
-    let known = store.access();
-    assert!(known.has_users());
+    let access = store.access();
+    assert!(access.has_users());
     drop(store);
     let opens: [fn(&std::path::Path) -> Store; 2] = [|path| open_read_only(path).unwrap(), open];
     for open_again in opens {
         let again = open_again(dir.path());
-        assert_eq!(*again.access(), *known);
+        assert_eq!(*again.access(), *access);
         assert_eq!(again.access().principal("bob").unwrap().password_hash.as_deref(), Some("hash"));
         assert_eq!(again.access().grants_to("team").next().unwrap().1, &words(&["SELECT"]));
     }
-    assert!(!format!("{known:?}").contains("hash"));
+    assert!(!format!("{access:?}").contains("hash"));
 }
 
 #[test]
@@ -281,7 +281,7 @@ impl Visibility for OnlyT {
 #[test]
 fn a_restricted_snapshot_has_only_what_its_user_may_see() {
     let (_dir, store) = fresh();
-    let (seen, hidden) = (create_table(&store, "t", &schema()), create_table(&store, "hidden", &schema()));
+    let (visible, hidden) = (create_table(&store, "t", &schema()), create_table(&store, "hidden", &schema()));
     let mut transaction = store.begin().unwrap();
     transaction.create_namespace("s").unwrap();
     transaction.create_view(view("main", "v", "SELECT 1"), false).unwrap();
@@ -293,7 +293,7 @@ fn a_restricted_snapshot_has_only_what_its_user_may_see() {
     assert!(part.has_namespace("main") && !part.has_namespace("s"));
     assert!(part.table("main", "t").unwrap().is_some() && part.table("main", "hidden").unwrap().is_none());
     assert!(part.table_by_id(hidden).unwrap().is_none() && part.glance(hidden).unwrap().is_none());
-    assert!(part.changed_version(seen).is_some() && part.changed_version(hidden).is_none());
+    assert!(part.changed_version(visible).is_some() && part.changed_version(hidden).is_none());
     assert!(part.view("main", "v").unwrap().is_none() && part.views().unwrap().is_empty());
     assert!(part.tables_in_use().iter().all(|table| table.name == "t"));
     assert_eq!(whole.tables().unwrap().len(), 2);

@@ -74,7 +74,7 @@ fn a_bit_that_changes_anywhere_in_the_catalog_is_an_error_or_changes_nothing() {
     let mut places: Vec<usize> = (0..320).collect();
     places.extend((0..300).map(|_| used[random.below(used.len())]));
     places.extend((0..50).map(|_| random.below(sound.len())));
-    let mut found = 0;
+    let mut error_count = 0;
     for at in places {
         let mut bytes = sound.clone();
         bytes[at] ^= 1 << random.below(8);
@@ -82,13 +82,13 @@ fn a_bit_that_changes_anywhere_in_the_catalog_is_an_error_or_changes_nothing() {
         match read(dir.path()) {
             Ok(contents) => assert!(contents == expected, "byte {at}: {contents}"),
             Err(error) => {
-                found += 1;
+                error_count += 1;
                 let text = error.to_string();
                 assert!(text.contains(dir.path().to_str().unwrap()), "byte {at}: {text}");
             }
         }
     }
-    assert!(found > 100, "{found}");
+    assert!(error_count > 100, "{error_count}");
 }
 
 const BLOCK_BYTES: usize = 4096;
@@ -127,7 +127,7 @@ fn overwrite_blocks(dir: &Path, rounds: usize) {
     // These blocks are neither free nor part of the long text.
     let is_used = |at: &usize| block(*at).iter().any(|byte| *byte != block(*at)[0]);
     let used: Vec<usize> = (0..sound.len() / BLOCK_BYTES).filter(is_used).collect();
-    let (mut random, mut found) = (Random(13), 0);
+    let (mut random, mut error_count) = (Random(13), 0);
     for round in 0..rounds {
         let (at, other) = (used[random.below(used.len())], used[random.below(used.len())]);
         let bytes: Vec<u8> = match round % 3 {
@@ -143,10 +143,10 @@ fn overwrite_blocks(dir: &Path, rounds: usize) {
             Ok(contents) => assert!(contents == expected, "round {round}, block {at} changes what is read"),
             Err(error) => assert!(is_found, "round {round}, block {at}: a check says nothing of: {error}"),
         }
-        found += usize::from(is_found);
+        error_count += usize::from(is_found);
         file.write_all_at(block(at), (at * BLOCK_BYTES) as u64).unwrap();
     }
-    assert!(found > rounds / 10, "{found}");
+    assert!(error_count > rounds / 10, "{error_count}");
 }
 
 #[test]

@@ -114,14 +114,14 @@ fn a_store_whose_loss_is_accepted_has_the_rows_before_it() {
     let dir = sample();
     damage(dir.path());
     let store = Store::open(dir.path(), accepting()).unwrap();
-    let left = rows(&store, "t").unwrap();
+    let row_count = rows(&store, "t").unwrap();
     let [given_up] = store.given_up() else { panic!("{:?}", store.given_up()) };
-    assert!(given_up.contains(&format!("of table 1 is without {} rows", 200 - left)), "{given_up}");
-    assert!(left > 0 && left < 200 && left % 10 == 0, "{left}");
+    assert!(given_up.contains(&format!("of table 1 is without {} rows", 200 - row_count)), "{given_up}");
+    assert!(row_count > 0 && row_count < 200 && row_count % 10 == 0, "{row_count}");
     append_rows(&store, "t", 0..10);
     drop(store);
     let store = open(dir.path());
-    assert_eq!((rows(&store, "t").unwrap(), store.given_up().len()), (left + 10, 0));
+    assert_eq!((rows(&store, "t").unwrap(), store.given_up().len()), (row_count + 10, 0));
     assert_eq!(store.check(|_| {}).unwrap().problems, Vec::<String>::new());
 }
 
@@ -142,8 +142,8 @@ fn any_bit_that_changes_in_a_log_of_a_closed_store_is_found_or_changes_nothing()
 }
 
 #[track_caller]
-fn is_reported_or_whole(at: usize, found: Result<u64, StoreError>) {
-    match found {
+fn is_reported_or_whole(at: usize, result: Result<u64, StoreError>) {
+    match result {
         Ok(rows) => assert_eq!(rows, 200, "byte {at}"),
         Err(error) => assert!(matches!(error, StoreError::LogDamaged { .. }), "byte {at}: {error}"),
     }
@@ -175,8 +175,8 @@ fn any_byte_that_changes_in_the_header_of_a_log_loses_the_rows_of_its_table_alon
 }
 
 /// `damage` changes the log of `t` in a copy of the store. Then `u` keeps working, the file stays as it is, and after the loss is accepted
-/// `t` has `left` rows, permanently.
-fn loses_its_table_alone(sound: &Path, name: &str, left: u64, damage: impl Fn(&Path)) {
+/// `t` has `row_count` rows, permanently.
+fn loses_its_table_alone(sound: &Path, name: &str, row_count: u64, damage: impl Fn(&Path)) {
     let dir = copy_of(sound);
     let path = log_of(dir.path(), 1);
     damage(&path);
@@ -202,11 +202,11 @@ fn loses_its_table_alone(sound: &Path, name: &str, left: u64, damage: impl Fn(&P
     let store = Store::open(dir.path(), accepting()).unwrap();
     let [given_up] = store.given_up() else { panic!("{name}: {:?}", store.given_up()) };
     assert!(given_up.contains(" of table 1 is without "), "{name}: {given_up}");
-    assert_eq!(rows(&store, "t").unwrap(), left, "{name}");
+    assert_eq!(rows(&store, "t").unwrap(), row_count, "{name}");
     append_rows(&store, "t", 0..10);
     drop(store);
     let store = open(dir.path());
-    assert_eq!((rows(&store, "t").unwrap(), rows(&store, "u").unwrap()), (left + 10, 210), "{name}");
+    assert_eq!((rows(&store, "t").unwrap(), rows(&store, "u").unwrap()), (row_count + 10, 210), "{name}");
     assert_eq!((store.given_up().len(), store.check(|_| {}).unwrap().problems), (0, Vec::new()), "{name}");
 }
 
@@ -235,9 +235,9 @@ fn a_log_of_another_length_keeps_the_records_that_are_whole_when_the_loss_is_acc
     let (first, last) = (ends[0], ends[19]);
     let lengths = [0, 1, 100, 4095, 4096, first - 1, first, ends[9] + 100, last - 1, last, last + 1000, log.len() - 1, log.len() + 4096];
     for length in lengths {
-        let left = 10 * ends.iter().filter(|end| **end <= length).count() as u64;
+        let row_count = 10 * ends.iter().filter(|end| **end <= length).count() as u64;
         let cut = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(length as u64).unwrap();
-        loses_its_table_alone(dir.path(), &format!("{length} bytes"), left, cut);
+        loses_its_table_alone(dir.path(), &format!("{length} bytes"), row_count, cut);
     }
 }
 

@@ -61,15 +61,15 @@ fn a_column_dropped_and_added_again_under_its_name_does_not_have_its_old_rows() 
 #[test]
 fn every_version_has_the_columns_it_had() {
     let (dir, store) = store_with(&[rows(&["a", "b"])]);
-    let made = store.snapshot().unwrap().version();
+    let initial = store.snapshot().unwrap().version();
     let renamed = alter(&store, &[("x", 0), ("b", 1)]);
     let dropped = alter(&store, &[("b", 1)]);
     let added = alter(&store, &[("b", 1), ("x", NEW)]);
     append(&store, "t", &[rows(&["b", "x"])]);
     let check = |store: &Store| {
         let at = |version: u64| store.table_at("main", "t", version).unwrap().unwrap();
-        for (version, columns, wanted) in [
-            (made, vec![("a", 0), ("b", 1)], vec![None]),
+        for (version, columns, expected) in [
+            (initial, vec![("a", 0), ("b", 1)], vec![None]),
             (renamed, vec![("x", 0), ("b", 1)], vec![None]),
             (dropped, vec![("b", 1)], vec![Some(vec![Some(1)])]),
             (added, vec![("b", 1), ("x", 2)], vec![Some(vec![Some(1), None])]),
@@ -77,7 +77,7 @@ fn every_version_has_the_columns_it_had() {
         ] {
             let columns: Vec<(String, u32)> = columns.into_iter().map(|(name, id)| (name.to_string(), id)).collect();
             assert_eq!(names_and_ids(&at(version)), columns, "version {version}");
-            assert_eq!(places(&at(version)), wanted, "version {version}");
+            assert_eq!(places(&at(version)), expected, "version {version}");
         }
     };
     check(&store);
@@ -136,27 +136,27 @@ fn rows_written_between_two_alterations_of_one_transaction_are_read_by_the_colum
     }
     transaction.append_rows(id, rows(&["c", "d"])).unwrap();
     transaction.commit("ALTER TABLE").unwrap();
-    let wanted = [Some(vec![None, None]), Some(vec![Some(1), None])];
-    assert_eq!(places(&table(&store, "t")), wanted);
+    let expected = [Some(vec![None, None]), Some(vec![Some(1), None])];
+    assert_eq!(places(&table(&store, "t")), expected);
     drop(store);
     let store = open(dir.path());
-    assert_eq!((places(&table(&store, "t")), table(&store, "t").row_count()), (wanted.to_vec(), 30));
+    assert_eq!((places(&table(&store, "t")), table(&store, "t").row_count()), (expected.to_vec(), 30));
 }
 
 #[test]
 fn a_column_added_to_a_table_of_the_first_format_gets_an_id_of_its_own() {
     let dir = copy_of(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1"));
     let store = open(dir.path());
-    let known = table(&store, "t");
-    let mut fields: Vec<Field> = known.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let before = table(&store, "t");
+    let mut fields: Vec<Field> = before.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
     fields.push(Field::new("new", DataType::Int64, true));
-    let mut columns = known.columns().to_vec();
+    let mut columns = before.columns().to_vec();
     columns.push(ColumnInfo { id: NEW, ..ColumnInfo::default() });
     let mut transaction = store.begin().unwrap();
     let alteration = TableAlteration { schema: Some((Arc::new(Schema::new(fields)), columns)), ..TableAlteration::default() };
     transaction.alter_table("main", "t", alteration).unwrap();
     transaction.commit("ALTER TABLE").unwrap();
-    drop((store, known));
+    drop((store, before));
     let altered = table(&open(dir.path()), "t");
     assert_eq!(altered.columns().iter().map(|column| column.id).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert_eq!(places(&altered)[0], Some(vec![Some(0), Some(1), Some(2), Some(3), None]));

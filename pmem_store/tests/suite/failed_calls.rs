@@ -74,10 +74,10 @@ impl Run {
             return self.check_never_open(path, &context);
         };
         let store = open_on(&self.disk, path, false).unwrap_or_else(|error| panic!("{context}: {error}"));
-        let found = state(&store).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let actual = state(&store).unwrap_or_else(|error| panic!("{context}: {error}"));
         let next = (done + 1).min(states.len() - 1);
         let possible = if self.error.is_some() { &states[done..=next] } else { &states[done..=done] };
-        assert!(possible.contains(&found), "{context}:\n{found:#?}\n{possible:#?}");
+        assert!(possible.contains(&actual), "{context}:\n{actual:#?}\n{possible:#?}");
         assert_eq!(store.check(|_| {}).unwrap().problems, Vec::<String>::new(), "{context}");
         let values = |store: &Store| state(store).unwrap().tables.get("t").cloned();
         if let Some(mut before) = values(&store) {
@@ -99,9 +99,9 @@ impl Run {
 }
 
 /// A copy of the store as a loss of power leaves it.
-fn after_power_cut(disk: &Disk, store: &Path, kept: SurvivingStores) -> tempfile::TempDir {
+fn after_power_cut(disk: &Disk, store: &Path, survivors: SurvivingStores) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    let images = disk.after_power_cut(kept);
+    let images = disk.after_power_cut(survivors);
     for file in files_below(store) {
         let (source, target) = (store.join(&file), copy.path().join(&file));
         fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -117,9 +117,9 @@ fn after_power_cut(disk: &Disk, store: &Path, kept: SurvivingStores) -> tempfile
     copy
 }
 
-/// Each call fails in a separate run; returns the number of calls, and how many failures were noticed. `kept_of` chooses
+/// Each call fails in a separate run; returns the number of calls, and how many failures were noticed. `survivors_of` chooses
 /// the losses of power that are tried after each.
-fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<SurvivingStores>) -> (u64, usize) {
+fn fail_each(error: i32, written_percent: usize, survivors_of: impl Fn(u64) -> Vec<SurvivingStores>) -> (u64, usize) {
     let (states, calls) = expected();
     let steps = steps();
     let mut failed = 0;
@@ -127,11 +127,11 @@ fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<Su
         let failure = Failure { call, error, written_percent };
         let run = Run::new(failure, &steps);
         failed += usize::from(run.error.is_some());
-        for kept in kept_of(call) {
-            let copy = after_power_cut(&run.disk, run.dir.path(), kept);
+        for survivors in survivors_of(call) {
+            let copy = after_power_cut(&run.disk, run.dir.path(), survivors);
             // It is a new disk, so everything on it is durable.
             let cut = Run { dir: copy, disk: Disk::new(), failure, acknowledged: run.acknowledged, error: run.error.clone() };
-            cut.check(cut.dir.path(), &states, &format!("{kept:?} of what was not flushed"));
+            cut.check(cut.dir.path(), &states, &format!("{survivors:?} of what was not flushed"));
         }
         run.check(run.dir.path(), &states, "without a loss of power");
     }

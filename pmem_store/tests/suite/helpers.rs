@@ -110,7 +110,7 @@ pub fn live_ints(table: &TableSnapshot) -> Vec<i64> {
         let rows = read_segment(&segment.open().unwrap());
         let values = rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec();
         let deletions = segment.deletions().cloned();
-        let is_live = move |row: usize| deletions.as_ref().is_none_or(|gone| !gone.rows().contains(row as u32));
+        let is_live = move |row: usize| deletions.as_ref().is_none_or(|deletions| !deletions.rows().contains(row as u32));
         values.into_iter().enumerate().filter(move |(row, _)| is_live(*row)).map(|(_, value)| value)
     });
     live.collect()
@@ -144,18 +144,18 @@ pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 
 /// Every file below `path`, relative to it, sorted.
 pub fn files_below(path: &Path) -> Vec<PathBuf> {
-    fn walk(dir: &Path, root: &Path, found: &mut Vec<PathBuf>) {
+    fn walk(dir: &Path, root: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap().flatten() {
             match entry.file_type().unwrap().is_dir() {
-                true => walk(&entry.path(), root, found),
-                false => found.push(entry.path().strip_prefix(root).unwrap().to_path_buf()),
+                true => walk(&entry.path(), root, files),
+                false => files.push(entry.path().strip_prefix(root).unwrap().to_path_buf()),
             }
         }
     }
-    let mut found = Vec::new();
-    walk(path, path, &mut found);
-    found.sort();
-    found
+    let mut files = Vec::new();
+    walk(path, path, &mut files);
+    files.sort();
+    files
 }
 
 /// The segment files of a store, without their side files.

@@ -13,11 +13,11 @@ use pmem_store::region::{PoisonFlag, Region, RegionError, RegionKind, create, de
 const CAPACITY: u64 = 100_000;
 
 fn has_libpmem() -> bool {
-    let found = !matches!(detect_mode(&std::env::temp_dir(), RegionKind::Libpmem), Err(RegionError::NoLibpmem { .. }));
-    if !found {
+    let is_installed = !matches!(detect_mode(&std::env::temp_dir(), RegionKind::Libpmem), Err(RegionError::NoLibpmem { .. }));
+    if !is_installed {
         eprintln!("libpmem is not installed here: its part of the test did not run");
     }
-    found
+    is_installed
 }
 
 fn kinds() -> Vec<RegionKind> {

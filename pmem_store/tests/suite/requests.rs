@@ -59,35 +59,35 @@ fn names(dir: &Path) -> Vec<String> {
 fn a_request_is_seen_and_answered_and_leaves_nothing() {
     let mut desk = Desk::new();
     assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
-    let asked = desk.ask("/a");
-    assert!(matches!(asked.look().unwrap(), RequestState::Nothing));
-    let seen = desk.inbox.look();
-    assert_eq!(seen[0].request, Ok(request("/a")));
-    assert!(matches!(asked.look().unwrap(), RequestState::Taken(progress) if progress == BackupProgress::default()));
+    let pending = desk.ask("/a");
+    assert!(matches!(pending.look().unwrap(), RequestState::Nothing));
+    let requests = desk.inbox.look();
+    assert_eq!(requests[0].request, Ok(request("/a")));
+    assert!(matches!(pending.look().unwrap(), RequestState::Taken(progress) if progress == BackupProgress::default()));
     let progress = BackupProgress { bytes_done: 3, bytes_total: 7 };
-    desk.inbox.tell(&seen[0].id, progress);
-    assert!(matches!(asked.look().unwrap(), RequestState::Taken(told) if told == progress));
+    desk.inbox.tell(&requests[0].id, progress);
+    assert!(matches!(pending.look().unwrap(), RequestState::Taken(current) if current == progress));
     let report = BackupReport { version: 5, path: PathBuf::from("/a"), ..BackupReport::default() };
-    assert!(desk.inbox.answer(&seen[0].id, &Answer::Done(report.clone())));
+    assert!(desk.inbox.answer(&requests[0].id, &Answer::Done(report.clone())));
     assert!(desk.inbox.look().is_empty(), "it is answered");
-    assert!(matches!(asked.look().unwrap(), RequestState::Done(answer) if answer == Answer::Done(report)));
-    drop(asked);
+    assert!(matches!(pending.look().unwrap(), RequestState::Done(answer) if answer == Answer::Done(report)));
+    drop(pending);
     assert_eq!(names(desk.dir.path()), Vec::<String>::new());
 }
 
 #[test]
 fn requests_are_seen_in_the_order_in_which_they_came() {
     let mut desk = Desk::new();
-    let asked: Vec<PendingRequest> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
+    let pending: Vec<PendingRequest> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
     assert_eq!(desk.waiting(), ["/1", "/2", "/3"].map(PathBuf::from));
-    drop(asked);
+    drop(pending);
     assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
 }
 
 #[test]
 fn a_request_without_a_waiting_client_is_removed() {
     let mut desk = Desk::new();
-    let asked = desk.ask("/alive");
+    let pending = desk.ask("/alive");
     for name in ["1-2-3.json", "1-2-4.new", "1-2-3.taken", "1-2-5.done", "1-2-6.unfinished"] {
         drop(desk.forge(name, b"{}"));
     }
@@ -96,16 +96,16 @@ fn a_request_without_a_waiting_client_is_removed() {
     let being_written = desk.forge("1-2-7.new", b"");
     assert_eq!(desk.waiting().len(), 1);
     assert!(desk.requests().join("1-2-7.new").exists());
-    drop((asked, being_written));
+    drop((pending, being_written));
     assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
 }
 
 #[test]
 fn an_answer_to_a_request_that_was_withdrawn_is_removed() {
     let mut desk = Desk::new();
-    let asked = desk.ask("/a");
+    let pending = desk.ask("/a");
     let id = desk.inbox.look()[0].id.clone();
-    drop(asked);
+    drop(pending);
     assert!(!desk.requests().exists());
     assert!(!desk.inbox.answer(&id, &Answer::Failed("no".into())), "nobody asks");
     let another = desk.ask("/b");
@@ -129,13 +129,13 @@ fn a_request_that_cannot_be_understood_says_why() {
         (huge.as_bytes(), "too large"),
     ];
     for (bytes, what) in cases {
-        let held = desk.forge("7-7.json", bytes);
-        let seen = desk.inbox.look();
-        let error = seen[0].request.clone().unwrap_err();
+        let request_file = desk.forge("7-7.json", bytes);
+        let requests = desk.inbox.look();
+        let error = requests[0].request.clone().unwrap_err();
         assert!(error.contains(what), "{error}");
-        assert!(desk.inbox.answer(&seen[0].id, &Answer::Failed(error)));
+        assert!(desk.inbox.answer(&requests[0].id, &Answer::Failed(error)));
         assert!(desk.inbox.look().is_empty());
-        drop(held);
+        drop(request_file);
         assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
     }
 }
@@ -143,11 +143,11 @@ fn a_request_that_cannot_be_understood_says_why() {
 #[test]
 fn files_of_others_stay_and_links_and_pipes_are_not_opened() {
     let mut desk = Desk::new();
-    let asked = desk.ask("/a");
+    let pending = desk.ask("/a");
     let outside = desk.dir.path().join("outside");
     fs::write(&outside, b"{\"format\":1,\"request\":\"backup\",\"to\":\"/b\",\"copies\":true,\"pid\":1}").unwrap();
-    let held = File::open(&outside).unwrap();
-    held.lock().unwrap();
+    let outside_file = File::open(&outside).unwrap();
+    outside_file.lock().unwrap();
     std::os::unix::fs::symlink(&outside, desk.requests().join("1-1.json")).unwrap();
     let pipe = CString::new(desk.requests().join("1-2.json").into_os_string().into_encoded_bytes()).unwrap();
     // SAFETY: a path that ends with a zero.
@@ -159,7 +159,7 @@ fn files_of_others_stay_and_links_and_pipes_are_not_opened() {
         fs::write(desk.requests().join(name), b"").unwrap();
     }
     assert_eq!(desk.waiting(), [PathBuf::from("/a")]);
-    drop(asked);
+    drop(pending);
     assert!(desk.inbox.look().is_empty());
     assert_eq!(names(&desk.requests()), ["-x.json", ".json", "1-1.json.bak", "1-3.json", "README", "notes"]);
     assert!(outside.exists());
@@ -182,16 +182,16 @@ fn the_next_writer_starts_again_with_the_requests_that_still_wait() {
     let path = dir.path().join("store");
     drop(open(&path));
     let mut last_holder = Inbox::new(&path);
-    let asked = PendingRequest::submit(&path, &request("/a")).unwrap();
+    let pending = PendingRequest::submit(&path, &request("/a")).unwrap();
     assert_eq!(last_holder.look().len(), 1);
     fs::write(path.join("requests/1-1.json"), b"of one who was killed").unwrap();
     drop(open_read_only(&path).unwrap());
     assert!(path.join("requests/1-1.json").exists(), "a reader changes nothing");
     let store = open(&path);
-    assert!(matches!(asked.look().unwrap(), RequestState::Nothing));
+    assert!(matches!(pending.look().unwrap(), RequestState::Nothing));
     assert_eq!(names(&path.join("requests")).len(), 1);
     assert_eq!(Inbox::new(&path).look().len(), 1);
-    drop((store, asked));
+    drop((store, pending));
     fs::create_dir(path.join("requests")).unwrap();
     drop(open(&path));
     assert!(!path.join("requests").exists());
@@ -219,9 +219,9 @@ fn clients_and_holder_do_not_disturb_each_other() {
 }
 
 fn ask_until_answered(store: &Path, to: &str) {
-    let asked = PendingRequest::submit(store, &request(to)).unwrap();
+    let pending = PendingRequest::submit(store, &request(to)).unwrap();
     loop {
-        match asked.look().unwrap() {
+        match pending.look().unwrap() {
             RequestState::Done(answer) => return assert_eq!(answer, Answer::Failed(to.to_string())),
             _ => std::thread::yield_now(),
         }

@@ -91,8 +91,8 @@ fn what_a_crash_takes_of_asynchronous_rows_is_the_last_of_them() {
         put(&store, &log_table, value, Durability::Async);
         if value % 20 == 0 {
             let copy = copy_of(dir.path());
-            let left = live_ints_of_log(&open(copy.path()));
-            assert!(left.iter().copied().eq(0..left.len() as i64), "{left:?}");
+            let log_values = live_ints_of_log(&open(copy.path()));
+            assert!(log_values.iter().copied().eq(0..log_values.len() as i64), "{log_values:?}");
         }
     }
 }
@@ -248,8 +248,8 @@ fn what_each_of_several_writers_has_flushed_survives_a_crash() {
                     }
                     store.flush().unwrap();
                     let copy = copy_of(path);
-                    let left = live_ints_of_log(&open(copy.path()));
-                    let own = left.iter().copied().filter(|value| value / 1_000 == writer);
+                    let log_values = live_ints_of_log(&open(copy.path()));
+                    let own = log_values.iter().copied().filter(|value| value / 1_000 == writer);
                     assert!(own.take(row as usize + 1).eq(writer * 1_000..=value));
                 }
             });

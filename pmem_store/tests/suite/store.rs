@@ -37,10 +37,10 @@ fn a_store_is_made_where_there_is_none_and_opens_again_with_its_rows() {
 fn only_the_owner_can_read_files_with_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let (made, given) = (dir.path().join("above/made"), dir.path().join("given"));
-    fs::create_dir(&given).unwrap();
-    fs::set_permissions(&given, fs::Permissions::from_mode(0o755)).unwrap();
-    for (path, expected) in [(&made, 0o700), (&given, 0o755)] {
+    let (new_dir, old_dir) = (dir.path().join("above/made"), dir.path().join("given"));
+    fs::create_dir(&old_dir).unwrap();
+    fs::set_permissions(&old_dir, fs::Permissions::from_mode(0o755)).unwrap();
+    for (path, expected) in [(&new_dir, 0o700), (&old_dir, 0o755)] {
         let store = open(path);
         create_table(&store, "t", &ints(0..1).schema());
         append(&store, "t", &[ints(0..10)]);

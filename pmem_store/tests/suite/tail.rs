@@ -27,7 +27,7 @@ fn all(table: &TableSnapshot) -> Vec<i64> {
         let mut position = 0u32;
         for chunk in 0..tail.chunk_count() {
             for value in tail.chunk(chunk).unwrap().column(0).as_primitive::<Int64Type>().values() {
-                if tail.deletions().is_none_or(|gone| !gone.rows().contains(position)) {
+                if tail.deletions().is_none_or(|deletions| !deletions.rows().contains(position)) {
                     values.push(*value);
                 }
                 position += 1;
@@ -230,7 +230,7 @@ fn a_full_log_is_closed_and_another_one_goes_on() {
 fn writers_and_readers_of_one_log_do_not_disturb_each_other() {
     let (dir, store) = empty_table();
     const ROWS: i64 = 200;
-    let seen = |values: &[i64]| {
+    let assert_prefixes = |values: &[i64]| {
         for writer in 0..4 {
             let own: Vec<i64> = values.iter().copied().filter(|value| value / ROWS == writer).collect();
             let from = writer * ROWS;
@@ -252,7 +252,7 @@ fn writers_and_readers_of_one_log_do_not_disturb_each_other() {
             let store = store.clone();
             scope.spawn(move || {
                 for _ in 0..100 {
-                    seen(&all(&table(&store, "t")));
+                    assert_prefixes(&all(&table(&store, "t")));
                 }
             });
         }
@@ -264,7 +264,7 @@ fn writers_and_readers_of_one_log_do_not_disturb_each_other() {
         });
     });
     let values = all(&table(&store, "t"));
-    seen(&values);
+    assert_prefixes(&values);
     assert_eq!(values.len(), 4 * ROWS as usize);
     drop(store);
     assert_eq!(all(&table(&open(dir.path()), "t")).len(), 4 * ROWS as usize);

@@ -156,8 +156,8 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
     let before = table(&store, "t");
     let (id, segment) = (before.record().id, before.segments()[0].clone());
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
-    let kept: Vec<i64> = live_ints(&before).into_iter().rev().collect();
-    appender.write(batch(vec![("v", Arc::new(arrow::array::Int64Array::from(kept)))])).unwrap();
+    let values: Vec<i64> = live_ints(&before).into_iter().rev().collect();
+    appender.write(batch(vec![("v", Arc::new(arrow::array::Int64Array::from(values)))])).unwrap();
     let added = appender.finish().unwrap();
     // In reverse order, value v of 0..10 without 3 and 5 is at another position now.
     let places = (0..10u32).map(|row| match row {
@@ -180,19 +180,19 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
 fn reverse(store: &Store) {
     let before = table(store, "t");
     let id = before.record().id;
-    let kept: Vec<i64> = live_ints(&before).into_iter().rev().collect();
-    let count = kept.len() as u32;
+    let values: Vec<i64> = live_ints(&before).into_iter().rev().collect();
+    let count = values.len() as u32;
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
-    appender.write(batch(vec![("v", Arc::new(arrow::array::Int64Array::from(kept)))])).unwrap();
+    appender.write(batch(vec![("v", Arc::new(arrow::array::Int64Array::from(values)))])).unwrap();
     let added = appender.finish().unwrap();
-    let mut seen = 0;
+    let mut position = 0;
     let removed = before.segments().iter().map(|segment| {
-        let is_gone = |row: &u32| segment.deletions().is_some_and(|gone| gone.rows().contains(*row));
+        let is_gone = |row: &u32| segment.deletions().is_some_and(|deletions| deletions.rows().contains(*row));
         let places = (0..segment.record().sealed.row_count as u32).map(|row| match is_gone(&row) {
             true => u32::MAX,
             false => {
-                seen += 1;
-                count - seen
+                position += 1;
+                count - position
             }
         });
         ReplacedSegment { segment: segment.id(), row_mapping: places.collect(), deletions: segment.deletions().cloned() }

@@ -164,9 +164,9 @@ pub fn assert_round_trip(written: &[RecordBatch]) {
     let (_dir, store) = store_with(written);
     let segment = segment(&store);
     for index in 0..expected.num_columns() {
-        let found = segment.batch(0, &[index]).unwrap();
-        assert_eq!(found.column(0), expected.column(index), "{}", expected.column(index).data_type());
-        assert_in_place(&found.column(0).to_data(), &segment);
+        let actual = segment.batch(0, &[index]).unwrap();
+        assert_eq!(actual.column(0), expected.column(index), "{}", expected.column(index).data_type());
+        assert_in_place(&actual.column(0).to_data(), &segment);
     }
 }
 
@@ -217,11 +217,11 @@ fn encodings_of_an_array_become_the_value_type() {
     let (_dir, store) = store_with(std::slice::from_ref(&written));
     let segment = segment(&store);
     assert_eq!(segment.schema().as_ref(), &stored);
-    let found = segment.batch(0, &[0, 1, 2, 3, 4]).unwrap();
+    let actual = segment.batch(0, &[0, 1, 2, 3, 4]).unwrap();
     for (index, field) in stored.fields().iter().enumerate() {
-        assert_eq!(found.column(index), &cast(written.column(index), field.data_type()).unwrap(), "{field}");
-        assert_in_place(&found.column(index).to_data(), &segment);
+        assert_eq!(actual.column(index), &cast(written.column(index), field.data_type()).unwrap(), "{field}");
+        assert_in_place(&actual.column(index).to_data(), &segment);
     }
-    assert_eq!(found.column(0), &text);
-    assert_eq!(found.column(3), &list);
+    assert_eq!(actual.column(0), &text);
+    assert_eq!(actual.column(3), &list);
 }

@@ -111,14 +111,14 @@ fn the_space_that_a_version_keeps_is_known() {
     let last_with_rows = transaction.base().version();
     transaction.clear_table("main", "t").unwrap();
     transaction.commit("TRUNCATE").unwrap();
-    let kept: Vec<(u64, u64)> = store
+    let sizes: Vec<(u64, u64)> = store
         .versions()
         .unwrap()
         .into_iter()
         .filter(|version| version.kept_bytes > 0)
         .map(|version| (version.version, version.kept_bytes))
         .collect();
-    assert_eq!(kept, [(last_with_rows, size)]);
+    assert_eq!(sizes, [(last_with_rows, size)]);
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn a_time_between_small_writes_is_the_version_of_the_one_before() {
             let info = infos.iter().find(|info| info.version == *version).unwrap();
             assert_eq!((info.operation.as_str(), info.tables.as_slice()), ("INSERT", ["main.t".to_string()].as_slice()));
             for time_ms in [info.committed_at_ms, info.committed_at_ms + 1] {
-                let found = store.table_version_at(&record, time_ms).unwrap();
-                assert_eq!((found, store.table_version(&record, found).unwrap().row_count()), (*version, rows));
+                let at_version = store.table_version_at(&record, time_ms).unwrap();
+                assert_eq!((at_version, store.table_version(&record, at_version).unwrap().row_count()), (*version, rows));
             }
             // A version that changed another table, or none.
             assert_eq!(store.table_version(&record, infos.last().unwrap().version).unwrap().row_count(), 5);

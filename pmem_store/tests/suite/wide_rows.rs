@@ -49,14 +49,14 @@ fn rows_too_wide_for_a_zone_become_segments_as_they_come() {
     let (_dir, store) = fresh();
     let id = create_table(&store, "t", &schema());
     let mut appender = store.appender(id, schema()).unwrap();
-    let mut given = Vec::new();
+    let mut buffers = Vec::new();
     for number in 0..40 {
         let (batch, buffer) = rows(number..number + 1);
         appender.write(batch).unwrap();
-        given.push(buffer);
+        buffers.push(buffer);
         // The buffers that the appender still holds: 80 MiB, and not yet the row that exceeded them.
-        let held = given.iter().filter(|buffer| buffer.strong_count() > 1).count();
-        assert!(held < 20, "{held} rows wait");
+        let buffer_count = buffers.iter().filter(|buffer| buffer.strong_count() > 1).count();
+        assert!(buffer_count < 20, "{buffer_count} rows wait");
     }
     let segments = appender.finish().unwrap();
     assert_eq!(segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>(), [20, 20]);
@@ -86,12 +86,12 @@ fn rows_wait_in_no_more_memory_than_they_may() {
     let (_dir, store) = fresh();
     let id = create_table(&store, "t", &schema());
     let mut appender = store.appender(id, schema()).unwrap().with_pending_bytes(12 << 20);
-    let mut given = Vec::new();
+    let mut buffers = Vec::new();
     for number in 0..7 {
         let (batch, buffer) = rows(number..number + 1);
         appender.write(batch).unwrap();
-        given.push(buffer);
-        let waiting = given.iter().filter(|buffer| buffer.strong_count() > 1).count();
+        buffers.push(buffer);
+        let waiting = buffers.iter().filter(|buffer| buffer.strong_count() > 1).count();
         assert!(waiting < 3, "{waiting} rows wait");
     }
     let row_counts = |segments: &[SealedSegment]| segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>();
@@ -128,14 +128,14 @@ fn narrow_rows_before_wide_ones_keep_the_segment_that_they_are_in() {
     };
     let id = create_table(&store, "t", &schema);
     let mut appender = store.appender(id, Arc::clone(&schema)).unwrap();
-    let given = [texts(17 * ZONE_ROWS, 2), texts(100, 1 << 19), texts(10, 2)];
-    given.iter().for_each(|batch| appender.write(batch.clone()).unwrap());
+    let batches = [texts(17 * ZONE_ROWS, 2), texts(100, 1 << 19), texts(10, 2)];
+    batches.iter().for_each(|batch| appender.write(batch.clone()).unwrap());
     let segments = appender.finish().unwrap();
     // First 16 zones alone, then the 17th with some of the wide rows, which then end the segment.
     assert_eq!(segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>(), [17 * ZONE_ROWS as u64 + 100, 10]);
     commit(&store, id, segments);
     let read = read(&table(&store, "t"));
-    assert_eq!(read, arrow::compute::concat_batches(&schema, &given).unwrap());
+    assert_eq!(read, arrow::compute::concat_batches(&schema, &batches).unwrap());
 }
 
 fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> OtherColumns {
@@ -144,7 +144,7 @@ fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> Other
     OtherColumns { columns: vec![Some(keys), None], row_count, nulls: nulls.map(NullBuffer::from) }
 }
 
-fn made(elements: Elements<'_>, make: impl FnOnce(&mut [f64])) -> Result<(), StoreError> {
+fn with_doubles(elements: Elements<'_>, make: impl FnOnce(&mut [f64])) -> Result<(), StoreError> {
     match elements {
         Elements::F64(elements) => make(elements),
         Elements::F32(_) => panic!("the column has doubles"),
@@ -164,8 +164,8 @@ fn rows_made_in_place_read_back_equal() {
             elements.chunks_mut(ELEMENTS).enumerate().for_each(|(row, block)| block.fill((first + row) as f64));
         }
     };
-    appender.write_in_place(around_hole(2..7, None), |elements| made(elements, fill(2))).unwrap();
-    appender.write_in_place(around_hole(7..9, Some(vec![true, false])), |elements| made(elements, fill(7))).unwrap();
+    appender.write_in_place(around_hole(2..7, None), |elements| with_doubles(elements, fill(2))).unwrap();
+    appender.write_in_place(around_hole(7..9, Some(vec![true, false])), |elements| with_doubles(elements, fill(7))).unwrap();
     appender.write(rows(9..10).0).unwrap();
     let segments = appender.finish().unwrap();
     assert_eq!(segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>(), [2, 5, 2, 1]);
@@ -191,7 +191,7 @@ fn rows_made_in_place_are_gone_when_making_them_fails() {
     let (dir, store) = fresh();
     let id = create_table(&store, "t", &schema());
     let mut appender = store.appender(id, schema()).unwrap();
-    appender.write_in_place(around_hole(0..1, None), |elements| made(elements, |elements| elements.fill(1.0))).unwrap();
+    appender.write_in_place(around_hole(0..1, None), |elements| with_doubles(elements, |elements| elements.fill(1.0))).unwrap();
     let failed = appender.write_in_place(around_hole(1..3, None), |_| Err(StoreError::Refused("no more".into())));
     assert_eq!(failed.unwrap_err().to_string(), "no more");
     appender.write(rows(3..4).0).unwrap_err();

@@ -86,8 +86,8 @@ impl<'a> Consumer<'a> {
 impl SubstraitConsumer for Consumer<'_> {
     async fn resolve_table_ref(&self, table_ref: &TableReference) -> DfResult<Option<Arc<dyn TableProvider>>> {
         let names = table_ref.to_vec();
-        let found = self.context.table(&names).await.map_err(PlanError::from)?;
-        Ok(found.map(|(_, provider)| provider))
+        let table = self.context.table(&names).await.map_err(PlanError::from)?;
+        Ok(table.map(|(_, provider)| provider))
     }
 
     fn get_extensions(&self) -> &Extensions {
@@ -100,8 +100,8 @@ impl SubstraitConsumer for Consumer<'_> {
 
     /// All relations pass through here, so an error in one of them gets its path.
     async fn consume_rel(&self, rel: &Rel) -> DfResult<LogicalPlan> {
-        let made = rels::rel(self, rel).await;
-        made.map_err(|error| into_plan_error(error, self.place(rel)).within(self.place(rel)).into())
+        let result = rels::rel(self, rel).await;
+        result.map_err(|error| into_plan_error(error, self.place(rel)).within(self.place(rel)).into())
     }
 
     async fn consume_read(&self, rel: &ReadRel) -> DfResult<LogicalPlan> {

@@ -43,8 +43,8 @@ pub use parameters::{Parameter, parameters};
 ///
 /// What is wrong with the plan, and where. Panics of a library are caught and returned as an error, too.
 pub async fn logical_plan(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
-    let made = AssertUnwindSafe(consume(plan, context)).catch_unwind().await;
-    made.unwrap_or_else(|panic| Err(PlanError::Panicked { what: panic_message(panic.as_ref()) }))
+    let result = AssertUnwindSafe(consume(plan, context)).catch_unwind().await;
+    result.unwrap_or_else(|panic| Err(PlanError::Panicked { what: panic_message(panic.as_ref()) }))
 }
 
 async fn consume(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {

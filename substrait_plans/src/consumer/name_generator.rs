@@ -18,27 +18,27 @@ const PREFIX: &str = "__quiver_c";
 pub struct NameGenerator {
     columns: AtomicUsize,
     /// Columns of the plan's tables that look like a generated name, in lower case.
-    taken: HashSet<String>,
+    table_columns: HashSet<String>,
     tables: Mutex<HashSet<String>>,
 }
 
 impl NameGenerator {
     /// The plan names all columns that can come from tables, in any case.
     pub fn of(plan: &Plan) -> NameGenerator {
-        let mut taken = HashSet::new();
+        let mut table_columns = HashSet::new();
         each(plan, &mut |part| {
             if let PlanPart::Rel(Rel { rel_type: Some(RelType::Read(read)) }) = part {
                 let names = read.base_schema.iter().flat_map(|schema| &schema.names).map(|name| name.to_lowercase());
-                taken.extend(names.filter(|name| name.starts_with(PREFIX)));
+                table_columns.extend(names.filter(|name| name.starts_with(PREFIX)));
             }
         });
-        NameGenerator { columns: AtomicUsize::default(), taken, tables: Mutex::default() }
+        NameGenerator { columns: AtomicUsize::default(), table_columns, tables: Mutex::default() }
     }
 
     pub fn column(&self) -> String {
         loop {
             let name = format!("{PREFIX}{}", self.columns.fetch_add(1, Ordering::Relaxed));
-            if !self.taken.contains(&name) {
+            if !self.table_columns.contains(&name) {
                 return name;
             }
         }

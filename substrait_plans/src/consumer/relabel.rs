@@ -52,12 +52,12 @@ impl ScalarUDFImpl for Relabel {
     }
 }
 
-fn as_type(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
-    if array.data_type() == wanted {
+fn as_type(array: &ArrayRef, target_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == target_type {
         return Ok(Arc::clone(array));
     }
-    let wrong = || ArrowError::InvalidArgumentError(format!("{} cannot be called {wanted}", array.data_type()));
-    Ok(match (array.data_type(), wanted) {
+    let wrong = || ArrowError::InvalidArgumentError(format!("{} cannot be called {target_type}", array.data_type()));
+    Ok(match (array.data_type(), target_type) {
         (DataType::Struct(of), DataType::Struct(fields)) if of.len() == fields.len() => Arc::new(of_struct(array.as_struct(), fields)?),
         (DataType::List(_), DataType::List(item)) => list::<i32>(array, item)?,
         (DataType::LargeList(_), DataType::LargeList(item)) => list::<i64>(array, item)?,
@@ -106,9 +106,9 @@ mod tests {
         let item = |name: &str| Arc::new(Field::new("item", DataType::Struct(named(name)), true));
         let list = ListArray::try_new(item("c0"), OffsetBuffer::new(vec![0, 1, 3].into()), Arc::new(points), None).unwrap();
         let list: ArrayRef = Arc::new(list);
-        let wanted = DataType::List(item("x"));
-        let relabelled = as_type(&list, &wanted).unwrap();
-        assert_eq!(relabelled.data_type(), &wanted);
+        let target_type = DataType::List(item("x"));
+        let relabelled = as_type(&list, &target_type).unwrap();
+        assert_eq!(relabelled.data_type(), &target_type);
         let values = relabelled.as_list::<i32>().values();
         assert_eq!(values.as_struct().column(0).as_ref(), &Int64Array::from(vec![Some(1), None, Some(3)]));
         assert!(as_type(&list, &DataType::Int64).is_err());

@@ -32,18 +32,18 @@ pub async fn root(consumer: &Consumer<'_>, plan: &Plan) -> DfResult<LogicalPlan>
 /// Each column under its name. A result may have a name twice, as in SQL, but the columns of a logical plan must differ. So repeated ones
 /// get different table names, which the result does not show.
 fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
-    let mut left = Names::of(names);
+    let mut names_left = Names::of(names);
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
-        let name = left.next(index, &PLACE)?;
-        let data_type = with_names(field.data_type(), &mut left)?;
+        let name = names_left.next(index, &PLACE)?;
+        let data_type = with_names(field.data_type(), &mut names_left)?;
         let value = column(schema, index)?;
         let value = if data_type == *field.data_type() { value } else { relabelled(value, data_type) };
         columns.push((value, name));
     }
-    left.finish(&PLACE)?;
-    let mut seen = HashSet::new();
-    let twice: HashSet<String> = columns.iter().map(|(_, name)| name).filter(|name| !seen.insert(name.as_str())).cloned().collect();
+    names_left.finish(&PLACE)?;
+    let mut names = HashSet::new();
+    let twice: HashSet<String> = columns.iter().map(|(_, name)| name).filter(|name| !names.insert(name.as_str())).cloned().collect();
     let told_apart = columns.into_iter().enumerate().map(|(index, (value, name))| match twice.contains(&name) {
         true => value.alias_qualified(Some(format!("column {index}")), name),
         false => value.alias(name),

@@ -27,10 +27,10 @@ pub fn version() -> Version {
 pub fn check(plan: &Plan, bytes: &[u8]) -> Result<(), PlanError> {
     // Plans before 0.17 have no version.
     let Some(version) = &plan.version else { return Ok(()) };
-    let found = (version.major_number, version.minor_number);
-    let why = if found <= (SUBSTRAIT_MAJOR_VERSION, SUBSTRAIT_MINOR_VERSION) {
+    let version_pair = (version.major_number, version.minor_number);
+    let why = if version_pair <= (SUBSTRAIT_MAJOR_VERSION, SUBSTRAIT_MINOR_VERSION) {
         return Ok(());
-    } else if found > (SUBSTRAIT_MAJOR_VERSION, NEWEST_MINOR) {
+    } else if version_pair > (SUBSTRAIT_MAJOR_VERSION, NEWEST_MINOR) {
         ""
     } else if plan.encoded_len() != bytes.len() {
         " where they use nothing new, and this plan does"

@@ -12,9 +12,9 @@ pub const DEPTH_MAX: usize = 100;
 /// one.
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
     let depth_max = limits.depth.min(DEPTH_MAX);
-    let mut left = limits.nodes;
+    let mut nodes_left = limits.nodes;
     let too_many = PlanError::TooMany { what: "fields", limit: limits.nodes };
-    match depth(bytes, depth_max + 1, &mut left) {
+    match depth(bytes, depth_max + 1, &mut nodes_left) {
         Err(FieldLimitReached) => Err(too_many),
         Ok(Some(depth)) if depth > depth_max => Err(PlanError::TooDeep { limit: depth_max }),
         Ok(Some(_)) => Ok(()),
@@ -27,20 +27,20 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
 /// There are more fields than the limit.
 struct FieldLimitReached;
 
-/// The depth of messages in `bytes`, at most `levels`; `None` if the bytes are not a message. Subtracts each field from `left`, even those
-/// before a fault: they would have been decoded by then.
-fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>, FieldLimitReached> {
+/// The depth of messages in `bytes`, at most `levels`; `None` if the bytes are not a message. Subtracts each field from `nodes_left`, even
+/// those before a fault: they would have been decoded by then.
+fn depth(bytes: &[u8], levels: usize, nodes_left: &mut usize) -> Result<Option<usize>, FieldLimitReached> {
     let mut rest = bytes;
     let mut inner = Vec::new();
     while !rest.is_empty() {
-        *left = left.checked_sub(1).ok_or(FieldLimitReached)?;
+        *nodes_left = nodes_left.checked_sub(1).ok_or(FieldLimitReached)?;
         let Some(payload) = field(&mut rest) else { return Ok(None) };
         inner.extend(payload.filter(|payload| payload.len() > 1));
     }
     let mut deepest = 0;
     if levels > 1 {
         for payload in inner {
-            deepest = deepest.max(depth(payload, levels - 1, left)?.unwrap_or(0));
+            deepest = deepest.max(depth(payload, levels - 1, nodes_left)?.unwrap_or(0));
         }
     }
     Ok(Some(deepest + 1))
@@ -80,9 +80,9 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
 }
 
 fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
-    let (taken, after) = rest.split_at_checked(length)?;
+    let (bytes, after) = rest.split_at_checked(length)?;
     *rest = after;
-    Some(taken)
+    Some(bytes)
 }
 
 #[cfg(test)]

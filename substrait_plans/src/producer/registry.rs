@@ -36,15 +36,15 @@ pub struct Registry {
 impl Registry {
     pub fn function(&mut self, function: &Function) -> u32 {
         let urn = self.urn(function.urn);
-        let known = self.functions.iter().position(|(its_urn, name)| *its_urn == urn && *name == function.name);
-        anchor(known.unwrap_or_else(|| {
+        let position = self.functions.iter().position(|(its_urn, name)| *its_urn == urn && *name == function.name);
+        anchor(position.unwrap_or_else(|| {
             self.functions.push((urn, function.name.clone()));
             self.functions.len() - 1
         }))
     }
 
     fn urn(&mut self, urn: &str) -> u32 {
-        anchor(self.urns.iter().position(|known| known == urn).unwrap_or_else(|| {
+        anchor(self.urns.iter().position(|other| other == urn).unwrap_or_else(|| {
             self.urns.push(urn.to_string());
             self.urns.len() - 1
         }))

@@ -87,18 +87,18 @@ impl RemoteExec {
 
     fn description(&self, between: &str) -> String {
         let RemoteCall { node, level, work, limit, .. } = &self.request;
-        let mut told = format!("node={}, level={level}", node.address());
+        let mut description = format!("node={}, level={level}", node.address());
         if let Some(limit) = limit {
-            told += &format!(", limit={limit}");
+            description += &format!(", limit={limit}");
         }
         match work {
-            RemoteRequest::Table { namespace, name } => told += &format!(", the whole table {namespace}.{name}"),
+            RemoteRequest::Table { namespace, name } => description += &format!(", the whole table {namespace}.{name}"),
             RemoteRequest::Plan { bytes, text } => {
-                told += &format!(", runs there ({} bytes):", bytes.len());
-                text.trim_end().lines().for_each(|line| told += &format!("{between}{line}"));
+                description += &format!(", runs there ({} bytes):", bytes.len());
+                text.trim_end().lines().for_each(|line| description += &format!("{between}{line}"));
             }
         }
-        told
+        description
     }
 }
 

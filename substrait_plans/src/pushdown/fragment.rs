@@ -83,11 +83,11 @@ impl Fragment {
 const ROWS_KNOWN_MAX: usize = 1 << 40;
 
 fn unique(schema: &DFSchema) -> Schema {
-    let mut known = HashSet::new();
+    let mut names = HashSet::new();
     let fields = schema.fields().iter().enumerate().map(|(place, field)| {
         let mut name = field.name().clone();
         // A generated name may be the name of another column.
-        while !known.insert(name.clone()) {
+        while !names.insert(name.clone()) {
             name = format!("{name} #{place}");
         }
         match name == *field.name() {
@@ -144,8 +144,8 @@ mod tests {
         for names in [["x", "x", "x #1"], ["x #1", "x", "x"], ["x", "x #2", "x"]] {
             let fields = names.iter().enumerate().map(field).collect();
             let schema = unique(&DFSchema::new_with_metadata(fields, Default::default()).unwrap());
-            let found: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
-            assert_eq!(found.len(), 3, "{found:?}");
+            let distinct_names: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+            assert_eq!(distinct_names.len(), 3, "{distinct_names:?}");
         }
     }
 }

@@ -125,20 +125,20 @@ enum PlanOwner {
 }
 
 fn plan_owner(plan: &LogicalPlan) -> Result<PlanOwner> {
-    let (mut found, mut others) = (None::<Arc<dyn Node>>, false);
+    let (mut first_node, mut others) = (None::<Arc<dyn Node>>, false);
     plan.apply_with_subqueries(|part| {
         if let LogicalPlan::TableScan(scan) = part {
-            match (node_of(scan), found.take()) {
-                (Some(node), None) => found = Some(node),
-                (node, known) => {
-                    others |= !matches!((&node, &known), (Some(node), Some(known)) if Arc::ptr_eq(node, known));
-                    found = known;
+            match (node_of(scan), first_node.take()) {
+                (Some(node), None) => first_node = Some(node),
+                (node, previous) => {
+                    others |= !matches!((&node, &previous), (Some(node), Some(previous)) if Arc::ptr_eq(node, previous));
+                    first_node = previous;
                 }
             }
         }
-        Ok(if others && found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        Ok(if others && first_node.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    Ok(match (found, others) {
+    Ok(match (first_node, others) {
         (None, _) => PlanOwner::Nobody,
         (Some(node), false) => PlanOwner::Node(node),
         (Some(_), true) => PlanOwner::Several,

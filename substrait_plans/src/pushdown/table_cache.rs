@@ -106,19 +106,19 @@ mod tests {
     #[tokio::test]
     async fn a_table_is_asked_for_once_and_again_after_a_refusal() {
         let counting = Arc::new(Counting::default());
-        let asked = || counting.0.load(Ordering::Relaxed);
-        let known = CachedNode::new(Arc::<Counting>::clone(&counting));
+        let request_count = || counting.0.load(Ordering::Relaxed);
+        let cached_node = CachedNode::new(Arc::<Counting>::clone(&counting));
         for _ in 0..3 {
-            known.table("main", "t").await.unwrap();
+            cached_node.table("main", "t").await.unwrap();
         }
-        assert_eq!(asked(), 1);
-        known.table("main", "u").await.unwrap();
-        assert_eq!(asked(), 2);
-        assert!(known.fetch("main", "t").await.is_err());
-        known.table("main", "t").await.unwrap();
-        assert_eq!(asked(), 2);
-        assert!(known.run(Vec::new()).await.is_err());
-        known.table("main", "t").await.unwrap();
-        assert_eq!(asked(), 3);
+        assert_eq!(request_count(), 1);
+        cached_node.table("main", "u").await.unwrap();
+        assert_eq!(request_count(), 2);
+        assert!(cached_node.fetch("main", "t").await.is_err());
+        cached_node.table("main", "t").await.unwrap();
+        assert_eq!(request_count(), 2);
+        assert!(cached_node.run(Vec::new()).await.is_err());
+        cached_node.table("main", "t").await.unwrap();
+        assert_eq!(request_count(), 3);
     }
 }

@@ -51,7 +51,7 @@ pub fn encode_fragment(plan: &LogicalPlan) -> Result<EncodedFragment, Refusal> {
 /// A result needs columns with unique names. If only the number of rows matters, each row is sent as a bit.
 fn with_names(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>, Refusal> {
     let fields = plan.schema().fields();
-    let mut known = HashSet::new();
+    let mut names = HashSet::new();
     // A projection to no columns is replaced, and not nested.
     let input = match plan {
         LogicalPlan::Projection(chosen) if chosen.expr.is_empty() => chosen.input.as_ref(),
@@ -59,7 +59,7 @@ fn with_names(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>, Refusal> {
     };
     let columns = match fields.is_empty() {
         true => vec![lit(true).alias(ROW)],
-        false if fields.iter().all(|field| known.insert(field.name())) => return Ok(Cow::Borrowed(plan)),
+        false if fields.iter().all(|field| names.insert(field.name())) => return Ok(Cow::Borrowed(plan)),
         false => {
             plan.schema().iter().enumerate().map(|(place, field)| Expr::Column(Column::from(field)).alias(short_name(place))).collect()
         }

@@ -29,8 +29,8 @@ impl TypeAnchors {
     }
 
     fn anchor(&mut self, urn: &'static str, name: &'static str) -> u32 {
-        let known = self.named.iter().position(|named| *named == (urn, name));
-        let index = known.unwrap_or_else(|| {
+        let position = self.named.iter().position(|named| *named == (urn, name));
+        let index = position.unwrap_or_else(|| {
             self.named.push((urn, name));
             self.named.len() - 1
         });

@@ -21,11 +21,11 @@ const EXPECTED: &str = "tests/suite/interop/expected.txt";
 #[test]
 fn plans_of_other_producers_give_what_sql_gives() {
     let db = compare::Db::with(&script().replace(" not null", ""));
-    let (mut found, mut counts) = (String::new(), std::collections::BTreeMap::<String, [usize; 3]>::new());
+    let (mut output, mut counts) = (String::new(), std::collections::BTreeMap::<String, [usize; 3]>::new());
     for Fixture { producer, query, plan, sql, wrong } in fixtures() {
         let answer = compared(&db, &plan, &sql);
-        let said = if wrong { "(wrong) " } else { "" };
-        writeln!(found, "{producer:24}{query:24}{said}{answer}").unwrap();
+        let mark = if wrong { "(wrong) " } else { "" };
+        writeln!(output, "{producer:24}{query:24}{mark}{answer}").unwrap();
         let place = match answer {
             Answer::Same(_) => 0,
             Answer::Different(_) => 1,
@@ -36,22 +36,22 @@ fn plans_of_other_producers_give_what_sql_gives() {
         }
     }
     for (producer, [same, different, refused]) in &counts {
-        writeln!(found, "= {producer:22}{same} the same, {different} different, {refused} refused").unwrap();
+        writeln!(output, "= {producer:22}{same} the same, {different} different, {refused} refused").unwrap();
     }
-    println!("{found}");
+    println!("{output}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(EXPECTED);
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
-        std::fs::write(&path, &found).unwrap();
+        std::fs::write(&path, &output).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    let changed: Vec<String> = changes(&expected, &found);
+    let changed: Vec<String> = changes(&expected, &output);
     assert!(changed.is_empty(), "{EXPECTED} says otherwise:\n{}", changed.join("\n"));
 }
 
-fn changes(expected: &str, found: &str) -> Vec<String> {
+fn changes(expected: &str, output: &str) -> Vec<String> {
     let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
-    let (expected, found) = (lines(expected), lines(found));
-    let gone = expected.iter().filter(|line| !found.contains(line)).map(|line| format!("- {line}"));
-    let new = found.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
-    gone.chain(new).collect()
+    let (expected, output) = (lines(expected), lines(output));
+    let old = expected.iter().filter(|line| !output.contains(line)).map(|line| format!("- {line}"));
+    let new = output.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
+    old.chain(new).collect()
 }

@@ -299,8 +299,8 @@ fn a_table_that_has_changed_is_an_error_once_and_never_wrong_rows() {
     let error = rows(&both.session, "SELECT name FROM customers WHERE id = 3").unwrap_err().to_string();
     assert!(error.starts_with("the node quiver://other:31337 says: "), "{error}");
     assert_eq!(both.run("SELECT * FROM customers WHERE id = 3"), ["3|NULL"]);
-    let gone = rows(&both.session, "SELECT name FROM customers WHERE id = 3").unwrap_err().to_string();
-    assert!(gone.contains("column \"name\" does not exist"), "{gone}");
+    let error = rows(&both.session, "SELECT name FROM customers WHERE id = 3").unwrap_err().to_string();
+    assert!(error.contains("column \"name\" does not exist"), "{error}");
 }
 
 #[test]

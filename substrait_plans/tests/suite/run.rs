@@ -131,9 +131,9 @@ fn what_is_wrong_keeps_its_sentence_and_its_kind() {
         script(&session, &["CREATE TABLE t (a BIGINT)"]).await;
         let plan = from_sql(&session, "SELECT a FROM t").await.unwrap();
         script(&session, &["DROP TABLE t"]).await;
-        let gone = of_plan(&session, &plan, &nothing).await.unwrap_err();
-        assert_eq!(gone.kind(), ErrorKind::Invalid, "{gone}");
-        assert!(gone.to_string().contains("t\""), "{gone}");
+        let error = of_plan(&session, &plan, &nothing).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("t\""), "{error}");
         let wrong = from_sql(&session, "SELECT orign FROM nowhere").await.unwrap_err();
         assert!(EngineError::from(wrong).to_string().contains("\"nowhere\" does not exist"));
         assert!(from_sql(&session, "CREATE TABLE u (a INT)").await.is_err());

@@ -17,11 +17,11 @@ const AHEAD: usize = 2;
 pub async fn load(session: &RemoteSession, load: &Load<'_>, scan: FileScan) -> Result<Imported> {
     let started = Instant::now();
     let failed = |error| CliError::from(StatementError::from(error));
-    let known = match load.args.append {
+    let table_schema = match load.args.append {
         true => session.table_schema(load.namespace, load.name).await.map_err(failed)?,
         false => None,
     };
-    let scan = match known {
+    let scan = match table_schema {
         // The types of the table apply: digits in a VARCHAR column stay text. The server fills columns that no file has.
         Some(schema) => {
             let mut scan = scan;

@@ -7,6 +7,9 @@ impl EngineError {
         use EngineError::*;
         match self {
             Sql { message, position, hint } => Sql { message: message.clone(), position: *position, hint: hint.clone() },
+            NoTable(table) => NoTable(table.clone()),
+            NoTableFunction(name) => NoTableFunction(name.clone()),
+            ViewCycle(view) => ViewCycle(view.clone()),
             Execution { message, hint } => Execution { message: message.clone(), hint: hint.clone() },
             Data { message, position, hint } => Data { message: message.clone(), position: *position, hint: hint.clone() },
             Unsupported { feature, hint } => Unsupported { feature: feature.clone(), hint: hint.clone() },
@@ -59,8 +62,8 @@ mod tests {
             let (text, hint) = (error.to_string(), error.hint().map(str::to_string));
             let shared = Arc::new(error.into_datafusion());
             let other = Arc::clone(&shared);
-            let found = EngineError::from(DataFusionError::Shared(shared));
-            assert_eq!((found.kind(), found.to_string(), found.hint().map(str::to_string)), (kind, text, hint));
+            let copy = EngineError::from(DataFusionError::Shared(shared));
+            assert_eq!((copy.kind(), copy.to_string(), copy.hint().map(str::to_string)), (kind, text, hint));
             drop(other);
         }
     }

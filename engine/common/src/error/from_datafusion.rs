@@ -1,5 +1,7 @@
 //! Converts errors of DataFusion into those of the engine.
 
+use std::error::Error;
+
 use arrow::error::ArrowError;
 use datafusion::common::{Column, DataFusionError, SchemaError};
 use pmem_store::StoreError;
@@ -17,7 +19,7 @@ impl From<DataFusionError> for EngineError {
         }
         let error = unwrapped(error);
         match FunctionError::of(&error) {
-            Some(wrong) => wrong.said(None, None),
+            Some(wrong) => wrong.into_engine_error(None, None),
             None => reworded(of_kind(error)),
         }
     }
@@ -29,7 +31,7 @@ fn of_kind(error: DataFusionError) -> EngineError {
             Ok(error) => *error,
             Err(source) => match source.downcast::<StoreError>() {
                 Ok(error) => EngineError::Store(*error),
-                Err(source) => foreign(clean(&source.to_string())),
+                Err(source) => foreign(source.as_ref()),
             },
         },
         DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
@@ -59,7 +61,7 @@ fn of_kind(error: DataFusionError) -> EngineError {
         DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
         DataFusionError::Internal(message) if is_of_statement(&first_line(&message)) => plan_error(&first_line(&message)),
         DataFusionError::Internal(message) => match regular_expression(&message) {
-            Some(said) => EngineError::data(said, None),
+            Some(reason) => EngineError::data(reason, None),
             None => EngineError::Internal(first_line(&message)),
         },
         DataFusionError::ArrowError(error, _) if is_of_a_value(&error) => EngineError::data(clean(&error.to_string()), None),
@@ -70,8 +72,9 @@ fn of_kind(error: DataFusionError) -> EngineError {
 }
 
 /// An error of a library that DataFusion calls. A bad pattern is a bad value; a file or a socket is not.
-fn foreign(message: String) -> EngineError {
-    match message.starts_with("the regular expression") {
+fn foreign(source: &(dyn Error + Send + Sync + 'static)) -> EngineError {
+    let message = clean(&source.to_string());
+    match source.is::<regex::Error>() {
         true => EngineError::data(message, None),
         false => EngineError::Execution { message, hint: None },
     }

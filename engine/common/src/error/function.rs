@@ -29,7 +29,7 @@ impl FunctionError {
     }
 
     /// The error, with the name by which the statement calls the function.
-    pub fn said(self, name: Option<&str>, position: Option<usize>) -> EngineError {
+    pub fn into_engine_error(self, name: Option<&str>, position: Option<usize>) -> EngineError {
         let name = name.unwrap_or(&self.name);
         let message = if self.message.starts_with(' ') { format!("{name}{}", self.message) } else { self.message };
         EngineError::Sql { message, position, hint: self.hint }
@@ -71,13 +71,13 @@ fn read_reasons(text: &str) -> Option<FunctionError> {
         return None;
     }
     let between = |before: &str, after: &str| Some(text.split_once(before)?.1.split_once(after)?.0);
-    let given = text.split_once(" but received ").and_then(|(_, rest)| rest.split([',', ' ', ';']).next()?.parse().ok());
-    let message = match (own_reason(text), given.and_then(|given| wrong_count(name, given, text, ""))) {
+    let count = text.split_once(" but received ").and_then(|(_, rest)| rest.split([',', ' ', ';']).next()?.parse().ok());
+    let message = match (own_reason(text), count.and_then(|count| wrong_count(name, count, text, ""))) {
         (Some(reason), _) => reason,
         (None, Some(message)) => message,
         (None, None) => format!(" cannot be computed of {}", type_name(between(" but received ", " (DataType: ")?)),
     };
-    Some(FunctionError { name: name.to_string(), message, hint: cast_hint(name, text, "").filter(|_| given.is_none()) })
+    Some(FunctionError { name: name.to_string(), message, hint: cast_hint(name, text, "").filter(|_| count.is_none()) })
 }
 
 /// The message of a function that checks its arguments itself.
@@ -87,19 +87,19 @@ fn own_reason(reasons: &str) -> Option<String> {
 }
 
 /// The error if no signature has this number of arguments.
-fn wrong_count(name: &str, given: usize, reasons: &str, candidates: &str) -> Option<String> {
-    if given == 0 {
+fn wrong_count(name: &str, count: usize, reasons: &str, candidates: &str) -> Option<String> {
+    if count == 0 {
         return Some(" takes arguments, and was given none".to_string());
     }
     let mut counts = counts_said(reasons).or_else(|| counts_of(name, candidates))?;
     counts.sort_unstable();
     counts.dedup();
-    if counts.is_empty() || counts.contains(&given) {
+    if counts.is_empty() || counts.contains(&count) {
         return None;
     }
     let noun = if counts == [1] { "argument" } else { "arguments" };
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-    Some(format!(" takes {} {noun}, and was given {given}", listed(&counts, "or")))
+    Some(format!(" takes {} {noun}, and was given {count}", listed(&counts, "or")))
 }
 
 /// `Function 'round' expects 2 arguments but received 3`, if all reasons have this form.
@@ -126,11 +126,11 @@ fn counts_of(name: &str, candidates: &str) -> Option<Vec<usize>> {
 fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     let required = |before: &'static str| reasons.split(before).skip(1).filter_map(|rest| rest.split(", but ").next()?.split(' ').next());
     let signatures = candidates.lines().filter_map(|line| line.trim().strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')'));
-    let mut wanted: Vec<&str> = required(" requires ").chain(required(" expects ")).collect();
-    if wanted.is_empty() {
-        wanted = signatures.flat_map(parts).collect();
+    let mut types: Vec<&str> = required(" requires ").chain(required(" expects ")).collect();
+    if types.is_empty() {
+        types = signatures.flat_map(parts).collect();
     }
-    let is_any = |names: &[&str]| wanted.iter().any(|wanted| names.iter().any(|name| wanted.starts_with(name)));
+    let is_any = |names: &[&str]| types.iter().any(|data_type| names.iter().any(|name| data_type.starts_with(name)));
     let whole = is_any(&["Int", "UInt"]);
     Some(
         match () {
@@ -184,8 +184,8 @@ fn listed(words: &[String], last: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> (String, Option<String>) {
-        let error = FunctionError::of(&DataFusionError::Plan(text.to_string())).unwrap().said(None, None);
+    fn error_of(text: &str) -> (String, Option<String>) {
+        let error = FunctionError::of(&DataFusionError::Plan(text.to_string())).unwrap().into_engine_error(None, None);
         (error.to_string(), error.hint().map(str::to_string))
     }
 
@@ -203,19 +203,19 @@ mod tests {
             call("Utf8View")
         );
         let number = Some("cast the argument to a number: CAST(x AS DOUBLE)".to_string());
-        assert_eq!(said(&sum), ("f cannot be computed of VARCHAR".to_string(), number.clone()));
+        assert_eq!(error_of(&sum), ("f cannot be computed of VARCHAR".to_string(), number.clone()));
         let counts = format!(
             "Internal error: Function 'f' failed to match any signature, errors: Error during planning: Function 'f' expects 1 arguments \
              but received 3,Error during planning: Function 'f' expects 2 arguments but received 3.\n {}",
             call("Int64, Int64, Int64")
         );
-        assert_eq!(said(&counts), ("f takes 1 or 2 arguments, and was given 3".to_string(), None));
+        assert_eq!(error_of(&counts), ("f takes 1 or 2 arguments, and was given 3".to_string(), None));
         let exact = |types: &str| format!("Failed to coerce arguments to satisfy a call to 'f' function: it failed {}", call(types));
-        assert_eq!(said(&exact("Date32, Decimal128(5, 2), Int8")).0, "f takes 1 or 2 arguments, and was given 3");
-        assert_eq!(said(&exact("Date32, Decimal128(5, 2)")), ("f cannot be computed of DATE and DECIMAL(5,2)".to_string(), number));
-        assert_eq!(said(&format!("'f' does not support zero arguments {}", call(""))).0, "f takes arguments, and was given none");
+        assert_eq!(error_of(&exact("Date32, Decimal128(5, 2), Int8")).0, "f takes 1 or 2 arguments, and was given 3");
+        assert_eq!(error_of(&exact("Date32, Decimal128(5, 2)")), ("f cannot be computed of DATE and DECIMAL(5,2)".to_string(), number));
+        assert_eq!(error_of(&format!("'f' does not support zero arguments {}", call(""))).0, "f takes arguments, and was given none");
         let own = format!("Function 'f' user-defined coercion failed with: Execution error: f must have fun. {}", call("Int8"));
-        assert_eq!(said(&own), ("f must have fun".to_string(), None));
+        assert_eq!(error_of(&own), ("f must have fun".to_string(), None));
     }
 
     #[test]
@@ -224,10 +224,10 @@ mod tests {
              Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).,Error during planning: Function 'f' requires Binary, but \
              received Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).";
         let text = Some("cast the argument to text: CAST(x AS VARCHAR)".to_string());
-        assert_eq!(said(types), ("f cannot be computed of TIMESTAMP WITH TIME ZONE".to_string(), text));
+        assert_eq!(error_of(types), ("f cannot be computed of TIMESTAMP WITH TIME ZONE".to_string(), text));
         let coercion =
             "Failed to coerce arguments to satisfy a call to 'f' function: coercion from Date32, Int64 to the signature Exact failed";
-        assert_eq!(said(coercion).0, "f cannot be computed of DATE and BIGINT");
-        assert_eq!(said("Function 'f' expects 1 arguments but received 2"), ("f takes 1 argument, and was given 2".to_string(), None));
+        assert_eq!(error_of(coercion).0, "f cannot be computed of DATE and BIGINT");
+        assert_eq!(error_of("Function 'f' expects 1 arguments but received 2"), ("f takes 1 argument, and was given 2".to_string(), None));
     }
 }

@@ -63,6 +63,7 @@ impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             EngineError::Sql { .. } | EngineError::Execution { .. } => ErrorKind::Invalid,
+            EngineError::NoTable(_) | EngineError::NoTableFunction(_) | EngineError::ViewCycle(_) => ErrorKind::Invalid,
             EngineError::Data { .. } => ErrorKind::Data,
             EngineError::Import(ImportError::BadRow(row)) if row.problem == IS_NULL => ErrorKind::NotAllowed,
             EngineError::Import(ImportError::BadRow(_)) => ErrorKind::Data,

@@ -53,9 +53,9 @@ fn parameter(message: &str) -> Rewording {
 fn condition(message: &str) -> Rewording {
     let filter = || Some(message.strip_prefix("Cannot create filter with non-boolean predicate ")?.rsplit_once(" returning ")?.1);
     let join = || message.strip_prefix("Join condition must be boolean type, but got ");
-    let found = filter().or_else(join)?;
-    let hint = if found == "VARCHAR" { "compare it with a text, such as x = 'abc'" } else { "compare it with something, such as x > 0" };
-    Some((format!("the condition is {found}, where it is to be BOOLEAN"), Some(hint)))
+    let name = filter().or_else(join)?;
+    let hint = if name == "VARCHAR" { "compare it with a text, such as x = 'abc'" } else { "compare it with something, such as x > 0" };
+    Some((format!("the condition is {name}, where it is to be BOOLEAN"), Some(hint)))
 }
 
 /// An operator that does not take these two types.
@@ -75,10 +75,10 @@ fn operation(message: &str) -> Rewording {
         };
         return Some((format!("{expression} cannot be computed"), Some(hint)));
     }
-    if let Some((_, found)) = message.strip_prefix("Cannot access field at argument ").and_then(|rest| rest.split_once(": type ")) {
-        let found = found.strip_suffix(" is not Struct, Map, or Null")?;
+    if let Some((_, type_name)) = message.strip_prefix("Cannot access field at argument ").and_then(|rest| rest.split_once(": type ")) {
+        let type_name = type_name.strip_suffix(" is not Struct, Map, or Null")?;
         return Some((
-            format!("{found} has no fields"),
+            format!("{type_name} has no fields"),
             Some("only a STRUCT and a MAP have; a name before a point is a table or such a column"),
         ));
     }
@@ -119,12 +119,12 @@ pub fn is_of_statement(message: &str) -> bool {
 
 /// An argument that must have another value.
 fn argument(message: &str) -> Rewording {
-    if let Some((number, found)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got "))
+    if let Some((number, value)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got "))
     {
-        let found =
-            found.strip_prefix("Literal(").and_then(|value| value.split_once('(')).map_or("another expression", |(data_type, _)| data_type);
+        let value =
+            value.strip_prefix("Literal(").and_then(|value| value.split_once('(')).map_or("another expression", |(data_type, _)| data_type);
         return Some((
-            format!("argument {number} is {found}, where it is to be a whole number"),
+            format!("argument {number} is {value}, where it is to be a whole number"),
             Some("write a number that is known before the query runs"),
         ));
     }

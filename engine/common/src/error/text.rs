@@ -88,8 +88,8 @@ pub fn without_tree(text: &str) -> &str {
 
 /// Strips the prefixes that layers put in front of each other's errors.
 pub fn clean(message: &str) -> String {
-    if let Some(said) = regular_expression(message) {
-        return said;
+    if let Some(reason) = regular_expression(message) {
+        return reason;
     }
     let mut text = first_line(message);
     let prefixes = [

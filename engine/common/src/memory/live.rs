@@ -21,7 +21,7 @@ pub struct LiveMemory {
     /// The segments that the query has read so far, by their start addresses.
     segments: BTreeMap<usize, (Arc<Mapping>, Arc<Segment>)>,
     /// How many entries of the query's list are in `segments`.
-    seen: usize,
+    segment_count: usize,
     /// Start addresses of the segments that some buffer points into.
     used: HashSet<usize>,
     /// Allocations that were counted. They are held, so their addresses cannot be reused.
@@ -29,14 +29,14 @@ pub struct LiveMemory {
     /// Allocations of temporary tables, which count them themselves.
     elsewhere: HashSet<usize>,
     /// How many entries of the query's list of temporary tables' rows are in `elsewhere`.
-    seen_elsewhere: usize,
+    elsewhere_count: usize,
 }
 
 impl LiveMemory {
     /// Adds the segments that the query has begun to read since the last call.
     pub fn look_at(&mut self, collector: &ReportCollector) {
-        let new = collector.segments_from(self.seen);
-        self.seen += new.len();
+        let new = collector.segments_from(self.segment_count);
+        self.segment_count += new.len();
         // A segment that cannot be mapped has no buffers here.
         let mapped = new.into_iter().filter_map(|segment| Some((segment.mapping().ok()?, segment)));
         self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
@@ -45,8 +45,8 @@ impl LiveMemory {
     /// The same, and adds the rows of temporary tables: these are already counted, for longer than the query runs.
     pub fn look_at_all(&mut self, collector: &ReportCollector) {
         self.look_at(collector);
-        let new = collector.counted_from(self.seen_elsewhere);
-        self.seen_elsewhere += new.len();
+        let new = collector.counted_from(self.elsewhere_count);
+        self.elsewhere_count += new.len();
         self.elsewhere.extend(new.iter().flat_map(|rows| rows.allocations().iter().copied()));
     }
 
@@ -116,12 +116,12 @@ mod tests {
     #[test]
     fn slices_of_one_allocation_are_counted_once() {
         let whole = batch(Arc::new(Int64Array::from_iter_values(0..1_000)));
-        let mut held = LiveMemory::default();
-        assert_eq!(held.take(&whole.slice(0, 500)), 8_000 + COLUMN_BYTES, "all of the allocation is held by a part of it");
-        assert_eq!(held.take(&whole.slice(500, 500)), COLUMN_BYTES);
-        assert_eq!(held.take(&batch(Arc::new(Int64Array::from_iter_values(0..10)))), 80 + COLUMN_BYTES);
-        held.forget();
-        assert_eq!(held.take(&whole), 8_000 + COLUMN_BYTES);
+        let mut memory = LiveMemory::default();
+        assert_eq!(memory.take(&whole.slice(0, 500)), 8_000 + COLUMN_BYTES, "all of the allocation is held by a part of it");
+        assert_eq!(memory.take(&whole.slice(500, 500)), COLUMN_BYTES);
+        assert_eq!(memory.take(&batch(Arc::new(Int64Array::from_iter_values(0..10)))), 80 + COLUMN_BYTES);
+        memory.forget();
+        assert_eq!(memory.take(&whole), 8_000 + COLUMN_BYTES);
     }
 
     #[derive(Debug)]
@@ -140,12 +140,12 @@ mod tests {
         table.take(&other);
         let collector = ReportCollector::default();
         collector.reads_counted([Arc::new(ExternalAllocations(table.allocations())) as Arc<dyn TemporaryReads>]);
-        let mut held = LiveMemory::default();
-        held.look_at_all(&collector);
-        assert_eq!([held.take(&own), held.take(&other)], [80 + COLUMN_BYTES, COLUMN_BYTES]);
+        let mut memory = LiveMemory::default();
+        memory.look_at_all(&collector);
+        assert_eq!([memory.take(&own), memory.take(&other)], [80 + COLUMN_BYTES, COLUMN_BYTES]);
         // Another table that also holds the rows would keep them when the first is dropped.
-        let mut held = LiveMemory::default();
-        held.look_at(&collector);
-        assert_eq!(held.take(&other), 160 + COLUMN_BYTES);
+        let mut memory = LiveMemory::default();
+        memory.look_at(&collector);
+        assert_eq!(memory.take(&other), 160 + COLUMN_BYTES);
     }
 }

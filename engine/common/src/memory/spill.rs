@@ -33,8 +33,8 @@ impl SpillDir {
             false => EngineError::SpillDir { path: self.path.clone(), source },
         };
         fs::create_dir_all(&self.path).map_err(unusable)?;
-        let made = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![self.path.clone()])).build()?;
-        Ok(Arc::clone(files.insert(Arc::new(made))))
+        let manager = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![self.path.clone()])).build()?;
+        Ok(Arc::clone(files.insert(Arc::new(manager))))
     }
 }
 

@@ -92,13 +92,13 @@ impl StatementMemory {
             return exec_err!("{function}() may make {bytes} here, where a constant is needed that has at most {max}");
         }
         let start = Instant::now();
-        let made = call();
+        let result = call();
         let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0.constants_ns.fetch_add(took, Ordering::Relaxed);
-        if made.is_ok() {
+        if result.is_ok() {
             self.0.constants_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
-        made
+        result
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(statement.constant("f", CONSTANT_BYTES_MAX, || Ok(7)).unwrap(), 7);
         let error = statement.constant("f", CONSTANT_BYTES_MAX + 1, || Ok(7)).unwrap_err().to_string();
         assert!(error.contains("f() may make 262 kB here"), "{error}");
-        let made = (0..1_000).take_while(|_| statement.constant("f", CONSTANT_BYTES_MAX, || Ok(())).is_ok()).count();
-        assert_eq!(made, CONSTANTS_BYTES_MAX / CONSTANT_BYTES_MAX - 1);
+        let count = (0..1_000).take_while(|_| statement.constant("f", CONSTANT_BYTES_MAX, || Ok(())).is_ok()).count();
+        assert_eq!(count, CONSTANTS_BYTES_MAX / CONSTANT_BYTES_MAX - 1);
         let statement = memory();
         statement.constant("f", 1, || Ok(std::thread::sleep(CONSTANTS_TIME_MAX))).unwrap();
         assert!(statement.constant("f", 1, || Ok(())).is_err());

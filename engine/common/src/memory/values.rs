@@ -28,7 +28,7 @@ struct Evaluation {
     /// Bytes that are live now.
     bytes: usize,
     /// Bytes that were allocated in total.
-    made: usize,
+    total_bytes: usize,
     reservation: Option<MemoryReservation>,
 }
 
@@ -49,8 +49,8 @@ impl EvaluationGuard {
     }
 
     /// Bytes allocated so far.
-    pub fn made(&self) -> usize {
-        EVALUATION.with_borrow(|evaluation| evaluation.as_ref().map_or(0, |evaluation| evaluation.made))
+    pub fn total_bytes(&self) -> usize {
+        EVALUATION.with_borrow(|evaluation| evaluation.as_ref().map_or(0, |evaluation| evaluation.total_bytes))
     }
 
     /// Live bytes in the evaluation of this thread.
@@ -96,7 +96,7 @@ pub fn reserve(pool: &Arc<dyn MemoryPool>, maker: impl Fn() -> String, bytes: us
             reservation.try_grow(total.saturating_sub(reservation.size()))?;
         }
         evaluation.bytes = total;
-        evaluation.made = evaluation.made.saturating_add(bytes);
+        evaluation.total_bytes = evaluation.total_bytes.saturating_add(bytes);
         Ok(())
     })
 }
@@ -104,12 +104,12 @@ pub fn reserve(pool: &Arc<dyn MemoryPool>, maker: impl Fn() -> String, bytes: us
 /// The array, whose large buffers hold `reservation` until all of them are freed.
 fn counted(array: ArrayRef, reservation: MemoryReservation) -> Result<ArrayRef> {
     let data = array.to_data();
-    let held = large_buffers(&data);
-    if held == 0 {
+    let bytes = large_buffers(&data);
+    if bytes == 0 {
         return Ok(array);
     }
     // The exact size is known now; before, it was an estimate.
-    reservation.shrink(reservation.size().saturating_sub(held));
+    reservation.shrink(reservation.size().saturating_sub(bytes));
     Ok(make_array(counted_data(data, &Arc::new(reservation))?))
 }
 
@@ -183,7 +183,7 @@ mod tests {
         let evaluating = EvaluationGuard::begin().unwrap();
         let error = reserve(&pool, || "repeat()".to_string(), 20 << 20).unwrap_err().to_string();
         assert!(error.contains("what repeat() makes"), "{error}");
-        assert_eq!((evaluating.made(), EvaluationGuard::counted(), pool.reserved()), (0, 0, 0));
+        assert_eq!((evaluating.total_bytes(), EvaluationGuard::counted(), pool.reserved()), (0, 0, 0));
         reserve(&pool, || "f()".to_string(), 9 << 20).unwrap();
         drop(evaluating);
         assert_eq!(pool.reserved(), 0);

@@ -132,7 +132,7 @@ fn needs_quotes(text: &str, delimiter: u8) -> bool {
 
 /// Casts texts and bytes to one layout each, and decodes encodings.
 fn writable(array: &ArrayRef) -> Result<ArrayRef, String> {
-    let wanted = match array.data_type() {
+    let target_type = match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::BinaryView,
         DataType::Dictionary(_, value) => value.as_ref().clone(),
@@ -140,5 +140,5 @@ fn writable(array: &ArrayRef) -> Result<ArrayRef, String> {
         _ => return Ok(array.clone()),
     };
     // It repeats, because the values of a dictionary may have a layout of their own.
-    writable(&cast(array, &wanted).map_err(|error| error.to_string())?)
+    writable(&cast(array, &target_type).map_err(|error| error.to_string())?)
 }

@@ -146,15 +146,15 @@ fn plain_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, A
     RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect::<Result<_, _>>()?, &options)
 }
 
-fn plain_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+fn plain_array(array: &ArrayRef, target_type: &DataType) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
-        same if same == wanted => Ok(Arc::clone(array)),
+        same if same == target_type => Ok(Arc::clone(array)),
         // A cast of a nested array casts all values, including those outside of the slice.
         nested if nested.is_nested() => {
             let rows = UInt64Array::from_iter_values(0..array.len() as u64);
-            cast(&take(array, &rows, None)?, wanted)
+            cast(&take(array, &rows, None)?, target_type)
         }
-        _ => cast(array, wanted),
+        _ => cast(array, target_type),
     }
 }
 

@@ -34,8 +34,8 @@ impl ExportTarget {
         }
         let compressed =
             [(".gz", Compression::Gzip), (".gzip", Compression::Gzip), (".zst", Compression::Zstd), (".zstd", Compression::Zstd)];
-        let found = compressed.iter().find_map(|(suffix, kind)| name.strip_suffix(suffix).map(|stem| (stem, *kind)));
-        let (stem, compression) = found.unwrap_or((&name, Compression::None));
+        let suffix_match = compressed.iter().find_map(|(suffix, kind)| name.strip_suffix(suffix).map(|stem| (stem, *kind)));
+        let (stem, compression) = suffix_match.unwrap_or((&name, Compression::None));
         let by_name = || stem.rsplit_once('.').and_then(|(_, suffix)| suffix.parse().ok());
         let format = format.or_else(by_name).ok_or_else(|| ExportError::UnknownSuffix { path: path_buf() })?;
         let is_text = matches!(format, FileFormat::Csv | FileFormat::Json);

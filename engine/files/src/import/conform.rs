@@ -119,7 +119,7 @@ fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
 /// Whether the conversion loses digits of timestamps, which are then rounded.
 fn loses_digits(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
-        (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) => to < from && zone.is_some() == wanted.is_some(),
+        (DataType::Timestamp(from, from_zone), DataType::Timestamp(to, to_zone)) => to < from && from_zone.is_some() == to_zone.is_some(),
         _ => false,
     }
 }

@@ -125,8 +125,8 @@ fn detect_member(path: &Path, member: Member, claim: Claim, options: &ReadOption
 /// The format, and whether it is an Arrow stream.
 fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options: &ReadOptions) -> Result<(FileFormat, bool), ImportError> {
     let claimed = options.format.or(claim.format);
-    let found = content_of(head);
-    let binary = match found {
+    let content = content_of(head);
+    let binary = match content {
         Content::Empty => return Err(ImportError::Empty { file: file.to_owned() }),
         Content::Parquet => Some(FileFormat::Parquet),
         Content::ArrowFile | Content::ArrowStream => Some(FileFormat::Arrow),
@@ -134,7 +134,7 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
     };
     if let Some(format) = binary {
         if claimed.is_some_and(|claimed| claimed != format) {
-            return Err(contradiction(file, claimed.unwrap_or(format), found.describe()));
+            return Err(contradiction(file, claimed.unwrap_or(format), content.describe()));
         }
         if *container != Container::Plain && !matches!(container, Container::Zip(_)) {
             return Err(ImportError::Unsupported {
@@ -142,9 +142,9 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
                 what: format!("{format} inside gzip or zstd is not supported; unpack it first"),
             });
         }
-        return Ok((format, found == Content::ArrowStream));
+        return Ok((format, content == Content::ArrowStream));
     }
-    match (claimed, found) {
+    match (claimed, content) {
         (Some(FileFormat::Csv), Content::Text | Content::Words) => Ok((FileFormat::Csv, false)),
         (Some(FileFormat::Json), Content::Json) => Ok((FileFormat::Json, false)),
         (Some(FileFormat::Json), Content::Text | Content::Words) if has_json_line(head) => Ok((FileFormat::Json, false)),
@@ -152,8 +152,8 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
         (Some(FileFormat::Csv), Content::Json) if options.format.is_some() => Ok((FileFormat::Csv, false)),
         (None, Content::Json) => Ok((FileFormat::Json, false)),
         (None, Content::Text) => Ok((FileFormat::Csv, false)),
-        (Some(claimed), found) => Err(contradiction(file, claimed, found.describe())),
-        (None, found) => Err(ImportError::UnknownFormat { file: file.to_owned(), found: found.describe().to_owned() }),
+        (Some(claimed), content) => Err(contradiction(file, claimed, content.describe())),
+        (None, content) => Err(ImportError::UnknownFormat { file: file.to_owned(), found: content.describe().to_owned() }),
     }
 }
 

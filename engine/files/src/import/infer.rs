@@ -194,11 +194,11 @@ mod tests {
     use super::*;
 
     fn infer(values: &[&str]) -> DataType {
-        let mut seen = SeenTypes::default();
+        let mut types = SeenTypes::default();
         for value in values.iter().filter(|value| !is_soft_null(value) || **value == "NaN") {
-            seen.add(classify(value));
+            types.add(classify(value));
         }
-        seen.data_type()
+        types.data_type()
     }
 
     #[test]

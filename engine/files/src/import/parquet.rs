@@ -44,8 +44,8 @@ fn open(source: &Source) -> Result<Builder, ImportError> {
     let builder = guarded(|| Builder::try_new(file)).map_err(|reason| source.damaged(reason))?;
     // Ask for views, so that texts are not copied out of the decoded pages. If the types of a file do
     // not allow that, it is read as it is, and `conform` makes the views.
-    let wanted = ArrowReaderOptions::new().with_schema(plain_schema(builder.schema()));
-    Ok(guarded(|| Builder::try_new_with_options(again, wanted)).unwrap_or(builder))
+    let options = ArrowReaderOptions::new().with_schema(plain_schema(builder.schema()));
+    Ok(guarded(|| Builder::try_new_with_options(again, options)).unwrap_or(builder))
 }
 
 fn ends_with_magic(file: &mut File) -> bool {

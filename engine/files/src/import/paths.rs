@@ -22,32 +22,32 @@ pub fn expand(paths: &[String]) -> Result<Vec<Candidate>, ImportError> {
     if paths.is_empty() {
         return Err(ImportError::NoPaths);
     }
-    let mut found = Vec::new();
+    let mut candidates = Vec::new();
     for path in paths {
-        expand_one(path, &mut found)?;
+        expand_one(path, &mut candidates)?;
     }
-    Ok(found)
+    Ok(candidates)
 }
 
-fn expand_one(text: &str, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+fn expand_one(text: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
     if let Some((scheme, _)) = text.split_once("://")
         && scheme.chars().all(|c| c.is_ascii_alphanumeric())
     {
         if scheme != "file" {
             return Err(ImportError::Remote { url: text.to_owned() });
         }
-        return add(Path::new(&text["file://".len()..]), found);
+        return add(Path::new(&text["file://".len()..]), candidates);
     }
     let path = Path::new(text);
     let is_pattern = text.contains(['*', '?', '[']);
     match fs::metadata(path) {
-        Ok(_) => add(path, found),
-        Err(error) if is_pattern && error.kind() == std::io::ErrorKind::NotFound => expand_glob(text, found),
+        Ok(_) => add(path, candidates),
+        Err(error) if is_pattern && error.kind() == std::io::ErrorKind::NotFound => expand_glob(text, candidates),
         Err(error) => Err(ImportError::from_io(path, error)),
     }
 }
 
-fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+fn expand_glob(pattern: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
     let options = glob::MatchOptions {
         // As in a shell: `*` does not match a leading dot.
         require_literal_leading_dot: true,
@@ -55,7 +55,7 @@ fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportEr
     };
     let entries = glob::glob_with(pattern, options)
         .map_err(|error| ImportError::BadPattern { pattern: pattern.to_owned(), reason: error.msg.to_owned() })?;
-    let before = found.len();
+    let before = candidates.len();
     let mut directories = 0;
     for entry in entries {
         let path = entry.map_err(|error| {
@@ -65,34 +65,34 @@ fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportEr
         if path.is_dir() {
             directories += 1;
         } else {
-            add(&path, found)?;
+            add(&path, candidates)?;
         }
     }
-    if found.len() == before && directories == 0 {
+    if candidates.len() == before && directories == 0 {
         return Err(ImportError::NoMatch { pattern: pattern.to_owned() });
     }
-    if found.len() == before {
+    if candidates.len() == before {
         // Only directories match: `data/*` over data/2023/, data/2024/.
         for entry in glob::glob_with(pattern, options).into_iter().flatten().flatten() {
-            add(&entry, found)?;
+            add(&entry, candidates)?;
         }
     }
     Ok(())
 }
 
-fn add(path: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+fn add(path: &Path, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
     let metadata = fs::metadata(path).map_err(|error| ImportError::from_io(path, error))?;
     if metadata.is_dir() {
-        return walk(path, path, found);
+        return walk(path, path, candidates);
     }
     if !metadata.is_file() {
         return Err(ImportError::NotAFile { path: path.to_owned(), what: "a pipe or a device" });
     }
-    found.push(Candidate { path: path.to_owned(), root: None });
+    candidates.push(Candidate { path: path.to_owned(), root: None });
     Ok(())
 }
 
-fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+fn walk(root: &Path, dir: &Path, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
     let failed = |error| ImportError::from_io(dir, error);
     let mut entries = fs::read_dir(dir).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     entries.sort_by_key(|entry| entry.file_name());
@@ -103,9 +103,9 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), Impor
         let kind = entry.file_type().map_err(failed)?;
         let path = entry.path();
         if kind.is_dir() {
-            walk(root, &path, found)?;
+            walk(root, &path, candidates)?;
         } else if kind.is_file() || path.is_file() {
-            found.push(Candidate { path, root: Some(root.to_owned()) });
+            candidates.push(Candidate { path, root: Some(root.to_owned()) });
         }
     }
     Ok(())

@@ -114,11 +114,11 @@ impl PhysicalOptimizerRule for ConstantArguments {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _options: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
             let Some(aggregate) = node.downcast_ref::<AggregateExec>() else { return Ok(Transformed::no(node)) };
-            let found: Vec<_> = aggregate.aggr_expr().iter().map(with_constants).collect();
-            if found.iter().all(Option::is_none) {
+            let rewrites: Vec<_> = aggregate.aggr_expr().iter().map(with_constants).collect();
+            if rewrites.iter().all(Option::is_none) {
                 return Ok(Transformed::no(node));
             }
-            let new = found.into_iter().zip(aggregate.aggr_expr()).map(|(new, old)| new.unwrap_or_else(|| Arc::clone(old)));
+            let new = rewrites.into_iter().zip(aggregate.aggr_expr()).map(|(new, old)| new.unwrap_or_else(|| Arc::clone(old)));
             Ok(Transformed::yes(Arc::new(aggregate.with_new_aggr_exprs(new.collect::<Vec<_>>())) as Arc<dyn ExecutionPlan>))
         })
         .data()

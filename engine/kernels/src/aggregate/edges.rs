@@ -16,7 +16,7 @@ pub const NAME: &str = "histogram";
 #[derive(Debug, Clone)]
 pub struct Edges {
     argument: Argument,
-    known: Option<Arc<Bins>>,
+    bins: Option<Arc<Bins>>,
 }
 
 /// The maximum size of the lookup tables for bins.
@@ -24,17 +24,17 @@ const BINS_BYTES: usize = 512 << 10;
 
 impl Edges {
     pub fn new(expression: &Arc<dyn PhysicalExpr>) -> Edges {
-        Edges { argument: Argument::of(expression), known: None }
+        Edges { argument: Argument::of(expression), bins: None }
     }
 
     /// `None` as long as no row has had edges.
     pub fn bins(&mut self) -> Result<Option<&Bins>> {
-        if self.known.is_none()
+        if self.bins.is_none()
             && let Some(value) = self.argument.value()?
         {
             self.learn(&value, |_| true)?;
         }
-        Ok(self.known.as_deref())
+        Ok(self.bins.as_deref())
     }
 
     /// Reads the edges from those rows for which `counts` holds, and checks that they are equal.
@@ -57,12 +57,12 @@ impl Edges {
     pub fn in_state(&self) -> Option<&[f64]> {
         match &self.argument {
             Argument::Constant(_) => None,
-            Argument::Column => self.known.as_ref().map(|bins| bins.edges()),
+            Argument::Column => self.bins.as_ref().map(|bins| bins.edges()),
         }
     }
 
     pub fn size_bytes(&self) -> usize {
-        self.known.as_ref().map_or(0, |bins| BINS_BYTES + size_of_val(bins.edges()))
+        self.bins.as_ref().map_or(0, |bins| BINS_BYTES + size_of_val(bins.edges()))
     }
 
     fn learn(&mut self, lists: &ArrayRef, counts: impl Fn(usize) -> bool) -> Result<()> {
@@ -79,12 +79,12 @@ impl Edges {
         let Some(edges) = edges else {
             return Err(refused("the edges of histogram are NULL, or one of them is", Some("give a list of at least two numbers")));
         };
-        match &self.known {
+        match &self.bins {
             Some(bins) if bins.edges() == edges => Ok(()),
             Some(_) => Err(refused("the edges of histogram are to be the same for all rows, and differ between two rows", None)),
             None => {
                 let bins = Bins::new(edges).map_err(|error| refused(format!("histogram: {error}"), Some(hint_for(&error))))?;
-                self.known = Some(Arc::new(bins));
+                self.bins = Some(Arc::new(bins));
                 Ok(())
             }
         }

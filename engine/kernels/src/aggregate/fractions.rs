@@ -34,7 +34,7 @@ pub struct Fractions {
     argument: Argument,
     pub is_list: bool,
     descending: bool,
-    known: Option<Vec<f64>>,
+    fractions: Option<Vec<f64>>,
 }
 
 /// The positions of two values, which are equal or adjacent, and the share of the way from the first to the second.
@@ -54,7 +54,7 @@ impl Fractions {
             return Err(refused(message, None));
         }
         let is_list = matches!(data_type, DataType::List(_));
-        Ok(Fractions { kind, argument, is_list, descending, known: None })
+        Ok(Fractions { kind, argument, is_list, descending, fractions: None })
     }
 
     /// The positions among so many values; none if there are no values.
@@ -64,10 +64,10 @@ impl Fractions {
     }
 
     fn fractions(&mut self) -> Result<&[f64]> {
-        if self.known.is_none() {
-            self.known = Some(self.read()?);
+        if self.fractions.is_none() {
+            self.fractions = Some(self.read()?);
         }
-        Ok(self.known.as_deref().unwrap_or_default())
+        Ok(self.fractions.as_deref().unwrap_or_default())
     }
 
     fn read(&self) -> Result<Vec<f64>> {

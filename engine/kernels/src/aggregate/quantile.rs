@@ -101,17 +101,17 @@ impl AggregateUDFImpl for Quantile {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let value = |found: &DataType| match (self.kind, found) {
+        let value = |data_type: &DataType| match (self.kind, data_type) {
             (Kind::Cont, DataType::Float32) => DataType::Float32,
             (Kind::Cont, other) => as_number_type(other),
             (Kind::Disc, DataType::Null | DataType::Float16) => DataType::Float64,
             (Kind::Disc, DataType::Dictionary(_, values)) => values.as_ref().clone(),
             (Kind::Disc, other) => other.clone(),
         };
-        let fraction = |found: &DataType| match Vectors::element(found) {
+        let fraction = |data_type: &DataType| match Vectors::element(data_type) {
             Some(element) if element.is_numeric() || element.is_null() => list_of(DataType::Float64),
-            Some(_) => found.clone(),
-            None => as_number_type(found),
+            Some(_) => data_type.clone(),
+            None => as_number_type(data_type),
         };
         Ok(match types {
             [x, q] => vec![value(x), fraction(q)],

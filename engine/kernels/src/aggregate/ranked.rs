@@ -78,8 +78,8 @@ impl Accumulator for Ranked {
             (true, true) => ScalarValue::try_from(&DataType::List(Arc::new(Field::new_list_field(self.data_type.clone(), true)))),
             (false, false) => at(places[0].low),
             (false, true) => {
-                let found = places.iter().map(|place| at(place.low)).collect::<Result<Vec<_>>>()?;
-                Ok(ScalarValue::List(ScalarValue::new_list_nullable(&found, &self.data_type)))
+                let elements = places.iter().map(|place| at(place.low)).collect::<Result<Vec<_>>>()?;
+                Ok(ScalarValue::List(ScalarValue::new_list_nullable(&elements, &self.data_type)))
             }
         }
     }

@@ -71,8 +71,8 @@ impl AggregateUDFImpl for LinearRegression {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [] | [_] => {
-                let given = counted(types.len(), "argument");
-                return Err(refused(format!("{NAME} takes a number and those that explain it, and was given {given}"), None));
+                let count = counted(types.len(), "argument");
+                return Err(refused(format!("{NAME} takes a number and those that explain it, and was given {count}"), None));
             }
             [y, vector] if Vectors::element(vector).is_some() => {
                 check_number_type(NAME, "the first argument", y)?;
@@ -91,7 +91,7 @@ impl AggregateUDFImpl for LinearRegression {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         refuse_distinct(NAME, &args)?;
         let columns = Explaining::of(&args);
-        Ok(Box::new(Summing::new(NAME, move |known: Option<&Regression>| fitted(known, &columns))))
+        Ok(Box::new(Summing::new(NAME, move |summary: Option<&Regression>| fitted(summary, &columns))))
     }
 
     fn documentation(&self) -> Option<&Documentation> {
@@ -152,10 +152,10 @@ fn bare(expression: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
     }
 }
 
-fn fitted(known: Option<&Regression>, columns: &Explaining) -> Result<ScalarValue> {
+fn fitted(summary: Option<&Regression>, columns: &Explaining) -> Result<ScalarValue> {
     let fields = result_fields();
-    let Some(known) = known.filter(|known| known.rows() > 0) else { return ScalarValue::try_from(&DataType::Struct(fields)) };
-    let fit = known.fit().map_err(|error| match error {
+    let Some(summary) = summary.filter(|summary| summary.rows() > 0) else { return ScalarValue::try_from(&DataType::Struct(fields)) };
+    let fit = summary.fit().map_err(|error| match error {
         RegressionError::TooFewRows { found, needed } => {
             let they_do = if found == 1 { "it does" } else { "they do" };
             let rows = counted(usize::try_from(found).unwrap_or(usize::MAX), "row");

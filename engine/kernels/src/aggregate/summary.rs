@@ -77,7 +77,7 @@ pub fn state_types() -> [(&'static str, DataType); 3] {
 
 pub struct Summing<S: Summary, F> {
     function: &'static str,
-    known: Option<(usize, S)>,
+    summary: Option<(usize, S)>,
     /// A buffer for rows that are not contiguous.
     buffer: Vec<f64>,
     /// Computes the result; there may have been no rows.
@@ -86,15 +86,15 @@ pub struct Summing<S: Summary, F> {
 
 impl<S: Summary, F> Summing<S, F> {
     pub fn new(function: &'static str, result: F) -> Self {
-        Summing { function, known: None, buffer: Vec::new(), result }
+        Summing { function, summary: None, buffer: Vec::new(), result }
     }
 
     fn of_width(&mut self, width: usize) -> Result<&mut S> {
-        let (known, summary) = self.known.get_or_insert_with(|| (width, S::new(width)));
-        match *known == width {
+        let (first_width, summary) = self.summary.get_or_insert_with(|| (width, S::new(width)));
+        match *first_width == width {
             true => Ok(summary),
             false => {
-                let (one, other) = (*known - usize::from(S::IS_EXPLAINED), width - usize::from(S::IS_EXPLAINED));
+                let (one, other) = (*first_width - usize::from(S::IS_EXPLAINED), width - usize::from(S::IS_EXPLAINED));
                 let other = counted(other, "element");
                 Err(refused(format!("{} takes vectors of one length, and these have {one} and {other}", self.function), None))
             }
@@ -163,7 +163,7 @@ impl<S: Summary, F> Summing<S, F> {
             buffer.extend(explained.map(|column| column.value(row)));
             self.of_width(buffer.len() - before)?;
         }
-        if let Some((_, summary)) = self.known.as_mut().filter(|_| !buffer.is_empty()) {
+        if let Some((_, summary)) = self.summary.as_mut().filter(|_| !buffer.is_empty()) {
             summary.add_rows(buffer);
         }
         Ok(())
@@ -206,7 +206,7 @@ where
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let Some((width, summary)) = &self.known else {
+        let Some((width, summary)) = &self.summary else {
             return state_types().iter().map(|(_, data_type)| ScalarValue::try_from(data_type)).collect();
         };
         let (rows, numbers) = summary.state();
@@ -215,12 +215,12 @@ where
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        (self.result)(self.known.as_ref().map(|(_, summary)| summary))
+        (self.result)(self.summary.as_ref().map(|(_, summary)| summary))
     }
 
     fn size(&self) -> usize {
-        let known = self.known.as_ref().map_or(0, |(_, summary)| summary.size_bytes());
-        size_of_val(self) + known + size_of::<f64>() * self.buffer.capacity()
+        let summary_bytes = self.summary.as_ref().map_or(0, |(_, summary)| summary.size_bytes());
+        size_of_val(self) + summary_bytes + size_of::<f64>() * self.buffer.capacity()
     }
 }
 

@@ -59,12 +59,12 @@ impl<T: Ordered> Accumulator for Values<T> {
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let gone = natives::<T>(&values[0])?;
-        let mut gone: Vec<T::Native> = gone.iter().flatten().collect();
-        gone.sort_unstable_by(|one, other| one.compare(*other));
+        let retractions = natives::<T>(&values[0])?;
+        let mut retractions: Vec<T::Native> = retractions.iter().flatten().collect();
+        retractions.sort_unstable_by(|one, other| one.compare(*other));
         self.values.sort_unstable_by(|one, other| one.compare(*other));
-        let mut gone = gone.into_iter().peekable();
-        self.values.retain(|value| gone.next_if(|first| first.compare(*value) == Ordering::Equal).is_none());
+        let mut retractions = retractions.into_iter().peekable();
+        self.values.retain(|value| retractions.next_if(|first| first.compare(*value) == Ordering::Equal).is_none());
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Query {
     }
 
     fn results<T: Ordered>(&mut self, groups: &mut [Vec<T::Native>]) -> Result<ArrayRef> {
-        let mut found = Vec::with_capacity(groups.len());
+        let mut quantiles = Vec::with_capacity(groups.len());
         let mut present = Vec::with_capacity(groups.len());
         let mut lengths = Vec::with_capacity(groups.len());
         for values in groups {
@@ -199,17 +199,17 @@ impl Query {
             lengths.push(if values.is_empty() { 0 } else { places.len() });
             match values.is_empty() {
                 true if self.fractions.is_list => {}
-                true => found.push(T::default_value()),
-                false => pick::<T>(values, &places, &mut found),
+                true => quantiles.push(T::default_value()),
+                false => pick::<T>(values, &places, &mut quantiles),
             }
         }
         let nulls = present.contains(&false).then(|| NullBuffer::from(present));
         if !self.fractions.is_list {
-            return self.typed(PrimitiveArray::<T>::new(found.into(), nulls));
+            return self.typed(PrimitiveArray::<T>::new(quantiles.into(), nulls));
         }
         let item = Arc::new(Field::new_list_field(self.data_type.clone(), true));
-        let found = self.typed(PrimitiveArray::<T>::new(found.into(), None))?;
-        Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), found, nulls)?))
+        let quantiles = self.typed(PrimitiveArray::<T>::new(quantiles.into(), None))?;
+        Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), quantiles, nulls)?))
     }
 
     /// Converts to the SQL type of the values.
@@ -236,7 +236,7 @@ fn make_distinct<T: ArrowPrimitiveType>(values: &mut Vec<T::Native>) {
 }
 
 /// Selects the values at these positions of the order from unsorted values.
-fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], found: &mut Vec<T::Native>) {
+fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], quantiles: &mut Vec<T::Native>) {
     let order = |one: &T::Native, other: &T::Native| one.compare(*other);
     let is_sorted = places.len() > SELECTED_MAX;
     if is_sorted {
@@ -250,7 +250,7 @@ fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], found
                 after.select_nth_unstable_by(0, order);
             }
         }
-        found.push(T::between(values[place.low], values[place.high], place.share));
+        quantiles.push(T::between(values[place.low], values[place.high], place.share));
     }
 }
 

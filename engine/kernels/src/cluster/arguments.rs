@@ -54,15 +54,15 @@ impl fmt::Display for Init {
 impl Arguments {
     /// Parses all arguments after the name of the table.
     pub fn of(arguments: &[Expr]) -> Result<Arguments> {
-        let mut found = ParsedArguments::default();
+        let mut parsed_arguments = ParsedArguments::default();
         for (at, argument) in arguments.iter().enumerate() {
             let Expr::Literal(value, _) = argument else {
                 // The table is the first argument.
                 return Err(no_constant(&format!("argument {}", at + 2), argument));
             };
-            found.take(value)?;
+            parsed_arguments.take(value)?;
         }
-        found.finished()
+        parsed_arguments.finished()
     }
 }
 
@@ -150,16 +150,18 @@ impl ParsedArguments {
     }
 
     fn finished(self) -> Result<Arguments> {
-        let given = match &self.init {
+        let centroid_count = match &self.init {
             Some(Init::Given { values, width }) => Some(values.len() / width),
             _ => None,
         };
-        let k = match (self.k, given) {
-            (Some(k), Some(given)) if k != given => {
+        let k = match (self.k, centroid_count) {
+            (Some(k), Some(centroid_count)) if k != centroid_count => {
                 let hint = "give as many centroids as k says, or leave k out";
-                return Err(wrong(format!("k of {KMEANS} is {k}, and init has {}", counted(given, "centroid")), Some(hint)));
+                return Err(wrong(format!("k of {KMEANS} is {k}, and init has {}", counted(centroid_count, "centroid")), Some(hint)));
             }
-            (k, given) => k.or(given).ok_or_else(|| wrong(format!("{KMEANS} lacks k, the number of clusters"), Some(USAGE)))?,
+            (k, centroid_count) => {
+                k.or(centroid_count).ok_or_else(|| wrong(format!("{KMEANS} lacks k, the number of clusters"), Some(USAGE)))?
+            }
         };
         if self.columns.is_empty() {
             return Err(wrong(format!("{KMEANS} lacks the columns"), Some(USAGE)));

@@ -82,8 +82,8 @@ mod tests {
         let values = Float32Array::from_iter_values((0..rows * 2).map(|at| (at / 2) as f32));
         let tiles = collected(&pairs(Arc::new(values), None));
         assert_eq!(tiles.len(), 3);
-        let seen: Vec<usize> = tiles.iter().flat_map(|(_, rows)| rows.clone().unwrap()).collect();
-        assert_eq!(seen, (0..rows).collect::<Vec<_>>());
+        let all_rows: Vec<usize> = tiles.iter().flat_map(|(_, rows)| rows.clone().unwrap()).collect();
+        assert_eq!(all_rows, (0..rows).collect::<Vec<_>>());
         for (values, rows) in tiles {
             let expected = rows.unwrap().into_iter().flat_map(|row| [row as f64; 2]).collect::<Vec<_>>();
             assert_eq!(values, expected);

@@ -211,16 +211,16 @@ impl Run {
             false => points,
         };
         let first = first_centroids(&points, &self.arguments, threads, stop)?;
-        let found = clusters(&points, first, &self.arguments, &Sharing { threads, stop }, &memory)?;
+        let result = clusters(&points, first, &self.arguments, &Sharing { threads, stop }, &memory)?;
         if !is_staged {
             // The first pass reads what it touches.
-            let again = self.passes_before() + found.inertias.len() - 1;
+            let again = self.passes_before() + result.inertias.len() - 1;
             ReportCollector::add(&report.reread_bytes, size_bytes.saturating_mul(again));
         }
-        self.metrics.iterations.add(found.inertias.len());
+        self.metrics.iterations.add(result.inertias.len());
         self.metrics.output_rows.add(self.arguments.k);
-        memory.try_grow(need.result_bytes(found.inertias.len())?)?;
-        rows(&found)
+        memory.try_grow(need.result_bytes(result.inertias.len())?)?;
+        rows(&result)
     }
 
     fn check_count(&self, points: &Points) -> Result<()> {

@@ -32,7 +32,7 @@ impl Listed {
 
     /// The centroids of a row that is not NULL. Lists of different lengths, NULLs and numbers that are not finite are errors.
     pub fn at(&mut self, lists: &ArrayRef, row: usize) -> Result<&Centroids> {
-        let known = match self.last.take() {
+        let entry = match self.last.take() {
             Some((last, centroids)) if *last == *lists.slice(row, 1) => (last, centroids),
             _ => {
                 let (values, k, d) = matrix_of_lists(lists.as_ref(), row, self.function)?;
@@ -42,7 +42,7 @@ impl Listed {
                 (lists.slice(row, 1), Centroids::new(values, k, d))
             }
         };
-        Ok(&self.last.insert(known).1)
+        Ok(&self.last.insert(entry).1)
     }
 
     pub fn last(&self) -> Option<&Centroids> {

@@ -130,13 +130,13 @@ pub fn not_finite(points: &Points, threads: usize, stop: &StopFlag) -> DataFusio
 }
 
 fn rows_not_finite(points: &Points, threads: usize, stop: &StopFlag) -> Result<usize> {
-    let found = AtomicUsize::new(0);
+    let row_count = AtomicUsize::new(0);
     for_each(threads, stop, points.pieces().iter().collect(), |piece| {
         points.read(piece, &mut Vec::new(), &mut |read| {
             let rows = read.chunks_exact(points.width()).filter(|point| point.iter().any(|number| !number.is_finite())).count();
-            found.fetch_add(rows, Ordering::Relaxed);
+            row_count.fetch_add(rows, Ordering::Relaxed);
             Ok(())
         })
     })?;
-    Ok(found.into_inner())
+    Ok(row_count.into_inner())
 }

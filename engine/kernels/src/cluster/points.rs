@@ -126,7 +126,7 @@ impl Points {
 
     /// The points with these numbers, one after the other; the list is sorted. Each piece that has some of them is read once.
     pub fn at(&self, rows: &[usize], stop: &StopFlag) -> Result<Vec<f64>> {
-        let (mut found, mut tile) = (Vec::with_capacity(rows.len() * self.width), Vec::new());
+        let (mut numbers, mut tile) = (Vec::with_capacity(rows.len() * self.width), Vec::new());
         let mut rows = rows.iter().copied().peekable();
         while let Some(row) = rows.peek().copied() {
             stop.check()?;
@@ -136,7 +136,7 @@ impl Points {
             self.read(piece, &mut tile, &mut |points| {
                 let next = first + points.len() / self.width;
                 while let Some(row) = rows.next_if(|row| *row < next) {
-                    found.extend_from_slice(&points[(row - first) * self.width..][..self.width]);
+                    numbers.extend_from_slice(&points[(row - first) * self.width..][..self.width]);
                 }
                 first = next;
                 Ok(())
@@ -145,7 +145,7 @@ impl Points {
                 return internal_err!("{KMEANS} does not find the point {row} again");
             }
         }
-        Ok(found)
+        Ok(numbers)
     }
 
     /// The bytes of the list of pieces, without the rows.
@@ -317,10 +317,10 @@ mod tests {
         for (batch, is_vector) in [(columns(), false), (lists, true)] {
             let batches = [batch.slice(0, 9_000), batch.slice(9_000, batch.num_rows() - 9_000)];
             let points = Points::of(&batches, is_vector, &StopFlag::default()).unwrap();
-            let wanted = [0, 3, 4, 7_020, 7_021, 12_345, points.rows() - 1];
+            let positions = [0, 3, 4, 7_020, 7_021, 12_345, points.rows() - 1];
             // Six of seven rows are points.
-            let expected = wanted.map(|at| at + (at + 3) / 6).map(|row| [row as f64, (row + 7) as f64]);
-            assert_eq!(points.at(&wanted, &StopFlag::default()).unwrap(), expected.as_flattened());
+            let expected = positions.map(|at| at + (at + 3) / 6).map(|row| [row as f64, (row + 7) as f64]);
+            assert_eq!(points.at(&positions, &StopFlag::default()).unwrap(), expected.as_flattened());
             assert!(points.at(&[], &StopFlag::default()).unwrap().is_empty());
         }
     }

@@ -106,7 +106,7 @@ fn weighted(points: &Points, sums: &[f64], squared: &[f64], mut target: f64) -> 
 
 /// The row with index `at` among those that are not in the sorted list.
 fn nth_unchosen(chosen: &[usize], at: usize) -> usize {
-    chosen.iter().fold(at, |row, taken| if *taken <= row { row + 1 } else { row })
+    chosen.iter().fold(at, |row, chosen_row| if *chosen_row <= row { row + 1 } else { row })
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_left_are_counted_without_those_that_are_taken() {
-        let left: Vec<usize> = (0..5).map(|at| nth_unchosen(&[0, 2, 3], at)).collect();
-        assert_eq!(left, [1, 4, 5, 6, 7]);
+        let rows: Vec<usize> = (0..5).map(|at| nth_unchosen(&[0, 2, 3], at)).collect();
+        assert_eq!(rows, [1, 4, 5, 6, 7]);
     }
 }

@@ -93,8 +93,8 @@ fn columns_are_a_vector(schema: &SchemaRef, columns: &[usize]) -> Result<bool> {
 }
 
 fn vector_beside(vector: &Field, fields: &[&Field]) -> DataFusionError {
-    let found = declared_name(vector.data_type());
-    let message = format!("{KMEANS} takes one column of vectors alone, or columns of numbers, and \"{}\" is {found}", vector.name());
+    let type_name = declared_name(vector.data_type());
+    let message = format!("{KMEANS} takes one column of vectors alone, or columns of numbers, and \"{}\" is {type_name}", vector.name());
     let Some(beside) = fields.iter().find(|field| field.name() != vector.name()) else { return wrong(message, None) };
     let joined = if Vectors::element(beside.data_type()).is_some() { "array_concat" } else { "array_append" };
     let (name, other) = (quoted(vector.name()), quoted(beside.name()));

@@ -192,20 +192,20 @@ impl<T: Element> Blocks<T> {
         };
         let [rows, columns] = layout.block;
         let last = [self.list.last().and_then(|block| block.i), self.list.iter().filter_map(|block| block.j).max()];
-        let found = needed(last[0], rows).zip(needed(last[1], columns));
-        let Some((rows, columns)) = found else {
+        let extent = needed(last[0], rows).zip(needed(last[1], columns));
+        let Some((rows, columns)) = extent else {
             let message = format!("{function}: \"{}\" has a block so far out that its rows or columns cannot be counted", layout.name);
             return Err(refused(message, None));
         };
-        let Some(said) = layout.shape else { return Ok([rows, columns]) };
-        if rows > padded(said[0], layout.block[0]) || columns > padded(said[1], layout.block[1]) {
+        let Some(shape) = layout.shape else { return Ok([rows, columns]) };
+        if rows > padded(shape[0], layout.block[0]) || columns > padded(shape[1], layout.block[1]) {
             let message = format!(
                 "{function}: {layout}, and has blocks for {}",
                 if layout.is_vector { rows.to_string() } else { shape_text(&[rows, columns]) }
             );
             return Err(refused(message, Some("write the matrix anew with the shape that its blocks have")));
         }
-        Ok(said)
+        Ok(shape)
     }
 }
 

@@ -92,8 +92,8 @@ fn properties(equivalences: EquivalenceProperties) -> Arc<PlanProperties> {
 /// By i, then by j, as far as these are in the output. In a matrix they are never NULL, so the order is SQL's default one.
 fn order(kernel: &Kernel, schema: &SchemaRef, columns: &[Column]) -> Vec<PhysicalSortExpr> {
     let nulls_first = kernel.operation == Operation::Product;
-    let key = |wanted: &Column| {
-        let place = columns.iter().position(|column| column == wanted)?;
+    let key = |key_column: &Column| {
+        let place = columns.iter().position(|column| column == key_column)?;
         let expr = Arc::new(ColumnExpr::new(schema.field(place).name(), place));
         Some(PhysicalSortExpr::new(expr, SortOptions { descending: false, nulls_first }))
     };
@@ -151,10 +151,10 @@ impl ExecutionPlan for MatrixExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());
         let (schema, columns) = (self.schema(), self.columns.clone());
-        let made = batches(kernel, plans, schema, columns, self.destination.clone(), context, baseline.elapsed_compute().clone());
-        let made = futures::stream::once(made).try_flatten();
+        let stream = batches(kernel, plans, schema, columns, self.destination.clone(), context, baseline.elapsed_compute().clone());
+        let stream = futures::stream::once(stream).try_flatten();
         // `record_poll` counts rows; the time is measured on the threads that compute.
-        let counted = made.map(move |batch| {
+        let counted = stream.map(move |batch| {
             if let Ok(batch) = &batch {
                 baseline.record_output(batch.num_rows());
             }

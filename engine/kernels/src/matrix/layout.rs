@@ -54,8 +54,8 @@ impl Layout {
         let block = match shape_of(field).as_deref() {
             Some([rows, columns]) => [*rows, *columns],
             Some(shape) => {
-                let found = counted(shape.len(), "dimension");
-                let message = format!("the blocks of \"{name}\" have {found}, and those of a matrix have 2");
+                let dimensions = counted(shape.len(), "dimension");
+                let message = format!("the blocks of \"{name}\" have {dimensions}, and those of a matrix have 2");
                 return Err(refused(function, message, MATRIX_HINT));
             }
             None => {
@@ -100,20 +100,20 @@ impl Layout {
 }
 
 /// The field `block` of a table that has these columns and no others.
-fn columns<'a>(schema: &'a Schema, function: &str, name: &str, wanted: &[&str], hint: &str) -> Result<&'a Field> {
-    for column in wanted {
+fn columns<'a>(schema: &'a Schema, function: &str, name: &str, names: &[&str], hint: &str) -> Result<&'a Field> {
+    for column in names {
         if schema.field_with_name(column).is_err() {
             return Err(refused(function, format!("\"{name}\" has no column {column}"), hint));
         }
     }
-    if let Some(other) = schema.fields().iter().find(|field| !wanted.contains(&field.name().as_str())) {
+    if let Some(other) = schema.fields().iter().find(|field| !names.contains(&field.name().as_str())) {
         let hint = format!("{hint}, and no others: leave them out by a view");
         return Err(refused(function, format!("\"{name}\" has an extra column \"{}\"", other.name()), &hint));
     }
-    for key in wanted.iter().filter(|column| **column != BLOCK) {
-        let found = schema.field_with_name(key)?.data_type();
-        if *found != DataType::Int64 {
-            let message = format!("the column {key} of \"{name}\" is {} and not BIGINT", declared_name(found));
+    for key in names.iter().filter(|column| **column != BLOCK) {
+        let data_type = schema.field_with_name(key)?.data_type();
+        if *data_type != DataType::Int64 {
+            let message = format!("the column {key} of \"{name}\" is {} and not BIGINT", declared_name(data_type));
             return Err(refused(function, message, hint));
         }
     }
@@ -147,7 +147,7 @@ fn elements(field: &Field, function: &str, name: &str, is_vector: bool) -> Resul
 /// A hint to cast to a supported type, with the sizes of the field if it has them, and otherwise with placeholders.
 fn cast_hint(field: &Field, advice: &str, is_vector: bool) -> String {
     let is_nested = Vectors::element(field.data_type()).is_some_and(DataType::is_list);
-    let wanted = match (is_vector, field.data_type(), shape_of(field).as_deref()) {
+    let target_type = match (is_vector, field.data_type(), shape_of(field).as_deref()) {
         (false, _, Some([rows, columns])) => format!("TENSOR(DOUBLE, {rows}, {columns})"),
         (false, ..) => "TENSOR(DOUBLE, rows, columns)".to_string(),
         // A cast does not flatten nested lists.
@@ -155,7 +155,7 @@ fn cast_hint(field: &Field, advice: &str, is_vector: bool) -> String {
         (true, DataType::FixedSizeList(_, width), _) => format!("DOUBLE[{width}]"),
         (true, ..) => "DOUBLE[n]".to_string(),
     };
-    format!("{advice}: CAST(block AS {wanted}) AS block")
+    format!("{advice}: CAST(block AS {target_type}) AS block")
 }
 
 /// `[rows, columns]` for a matrix, `[rows]` also for a vector. Any other text is ignored.

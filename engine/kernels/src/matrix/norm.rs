@@ -175,19 +175,19 @@ mod tests {
         let elements: Vec<f64> = (0..rows * columns).map(|at| ((at * 37) % 19) as f64 - 9.0).collect();
         let row = |row: usize| (0..columns).map(|column| elements[row * columns + column].abs()).sum::<f64>();
         let column = |column: usize| (0..rows).map(|row| elements[row * columns + column].abs()).sum::<f64>();
-        let found = of_block(&elements, columns);
-        assert_eq!(found.infinity, (0..rows).map(row).fold(0.0, f64::max));
-        assert_eq!(found.one, (0..columns).map(column).fold(0.0, f64::max));
-        assert_eq!(found.max, 9.0);
+        let norms = of_block(&elements, columns);
+        assert_eq!(norms.infinity, (0..rows).map(row).fold(0.0, f64::max));
+        assert_eq!(norms.one, (0..columns).map(column).fold(0.0, f64::max));
+        assert_eq!(norms.max, 9.0);
         let frobenius = elements.iter().map(|element| element * element).sum::<f64>().sqrt();
-        assert!((found.frobenius - frobenius).abs() < 1e-13 * frobenius, "{} and {frobenius}", found.frobenius);
+        assert!((norms.frobenius - frobenius).abs() < 1e-13 * frobenius, "{} and {frobenius}", norms.frobenius);
     }
 
     #[test]
     fn squares_beyond_the_limits_of_a_double_do_not_spoil_the_root() {
         for by in [1e200, 1e-200] {
-            let found = of_block(&[3.0 * by, 0.0, 0.0, 4.0 * by], 1).frobenius;
-            assert!((found / by - 5.0).abs() < 1e-14, "{found}");
+            let norm = of_block(&[3.0 * by, 0.0, 0.0, 4.0 * by], 1).frobenius;
+            assert!((norm / by - 5.0).abs() < 1e-14, "{norm}");
         }
         assert_eq!(of_block(&[0.0; 4], 2).frobenius, 0.0);
         assert_eq!(

@@ -36,8 +36,8 @@ impl Outputs {
         let bytes = elements * size_of::<T>();
         let fits = |buffer: &Buffer| buffer.strong_count() == 1 && buffer.len() == bytes;
         let reused = self.lent.iter().position(fits).map(|at| self.lent.remove(at).into_vec::<T>());
-        let kept: usize = self.lent.iter().filter(|buffer| buffer.strong_count() == 1).map(Buffer::len).sum();
-        if self.memory.try_resize(bytes + kept).is_err() {
+        let spare_bytes: usize = self.lent.iter().filter(|buffer| buffer.strong_count() == 1).map(Buffer::len).sum();
+        if self.memory.try_resize(bytes + spare_bytes).is_err() {
             // The buffers have another size, or there are more of them than are needed at once.
             self.lent.clear();
             self.memory.try_resize(bytes)?;

@@ -51,8 +51,8 @@ mod tests {
             let (head, tail) = panels.split_at_mut(first * 3);
             clear(head, 0, 3, [2, 2]);
             clear(tail, first, 3, [2, 2]);
-            let kept: Vec<bool> = panels.iter().map(|element| element.is_nan()).collect();
-            assert_eq!(kept, [true, true, false, true, true, false, false, false, false, false, false, false]);
+            let nans: Vec<bool> = panels.iter().map(|element| element.is_nan()).collect();
+            assert_eq!(nans, [true, true, false, true, true, false, false, false, false, false, false, false]);
         }
     }
 

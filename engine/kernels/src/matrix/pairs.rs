@@ -85,9 +85,9 @@ fn row_by_row<T: Element, R: Send + 'static>(
             if let Some(block) = row.list.next() {
                 return Ok(Some(block));
             }
-            let Some(found) = row_from(left, next) else { return Ok(None) };
-            next = found.end;
-            row = list(&RowProducts { left, row: found, right, function, stop }, columns, memory.new_empty())?;
+            let Some(range) = row_from(left, next) else { return Ok(None) };
+            next = range.end;
+            row = list(&RowProducts { left, row: range, right, function, stop }, columns, memory.new_empty())?;
         }
     })
 }
@@ -291,12 +291,12 @@ mod tests {
     #[test]
     fn blocks_match_by_their_shared_key_and_pairs_release_their_memory() {
         let (mut plan, pool) = plan([vec![0, 0, 1], vec![0, 1, 1]], [vec![0, 1, 1, 2], vec![7, 5, 7, 9]], 1 << 20);
-        let mut found = Vec::new();
+        let mut blocks = Vec::new();
         while let Some(planned) = plan(&StopFlag::default()).unwrap() {
             let BlockSources::Products(pairs) = &planned.work else { panic!("{planned:?}") };
-            found.push((planned.i.unwrap(), planned.j.unwrap(), pairs.to_vec()));
+            blocks.push((planned.i.unwrap(), planned.j.unwrap(), pairs.to_vec()));
         }
-        assert_eq!(found, [(0, 5, vec![(1, 1)]), (0, 7, vec![(0, 0), (1, 2)]), (1, 5, vec![(2, 1)]), (1, 7, vec![(2, 2)])]);
+        assert_eq!(blocks, [(0, 5, vec![(1, 1)]), (0, 7, vec![(0, 0), (1, 2)]), (1, 5, vec![(2, 1)]), (1, 7, vec![(2, 2)])]);
         drop(plan);
         assert_eq!(pool.reserved(), 0);
     }
@@ -314,16 +314,16 @@ mod tests {
         let stop = StopFlag::default();
         let (mut peak_due, mut peak) = (0, 0);
         for block in 0..6 {
-            let found = due(&stop).unwrap().unwrap();
+            let pending = due(&stop).unwrap().unwrap();
             peak_due = peak_due.max(pool.reserved());
-            assert_eq!((found.i, found.j, found.is_null), (Some(block / 3), Some(block % 3), false));
+            assert_eq!((pending.i, pending.j, pending.is_null), (Some(block / 3), Some(block % 3), false));
         }
         assert_eq!(due(&stop).unwrap(), None);
         drop(due);
         for block in 0..6 {
-            let found = plan(&stop).unwrap().unwrap();
+            let planned = plan(&stop).unwrap().unwrap();
             peak = peak.max(pool.reserved());
-            assert_eq!(found.due(), PendingBlock { i: Some(block / 3), j: Some(block % 3), is_null: false });
+            assert_eq!(planned.due(), PendingBlock { i: Some(block / 3), j: Some(block % 3), is_null: false });
         }
         assert!(peak > 20_000 * size_of::<Pair>() && peak_due < 8192, "{peak_due} and {peak}");
     }

@@ -41,12 +41,12 @@ pub fn with_products(plan: &LogicalPlan, options: &ConfigOptions) -> Result<Opti
     if !switches(options).product_of_tables {
         return Ok(None);
     }
-    let mut found = false;
+    let mut has_product = false;
     plan.apply_with_subqueries(|part| {
-        found |= matches!(part, LogicalPlan::Aggregate(aggregate) if has_sum_product(aggregate));
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        has_product |= matches!(part, LogicalPlan::Aggregate(aggregate) if has_sum_product(aggregate));
+        Ok(if has_product { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    if !found {
+    if !has_product {
         return Ok(None);
     }
     let changed = plan.clone().transform_up_with_subqueries(|part| {
@@ -120,8 +120,8 @@ impl ProductOfTables {
         let plans = [&join.left, &join.right];
         let sides = [Side { group: of_a.1, key: keys[a.0], block: a.1 }, Side { group: of_b.1, key: keys[b.0], block: b.1 }];
         let inputs = [plans[a.0].as_ref().clone(), plans[b.0].as_ref().clone()];
-        let found = ProductOfTables { inputs, sides, is_swapped, schema: Arc::clone(&aggregate.schema) };
-        found.layouts().is_some().then_some(found)
+        let product = ProductOfTables { inputs, sides, is_swapped, schema: Arc::clone(&aggregate.schema) };
+        product.layouts().is_some().then_some(product)
     }
 
     /// The layouts of both sides, if their columns are those of matrices whose blocks can be multiplied.
@@ -159,8 +159,8 @@ fn joined(plan: &LogicalPlan) -> Option<(&Join, impl Fn(&Column) -> Option<(usiz
     let LogicalPlan::Join(join) = below else { return None };
     let place = move |column: &Column| {
         let at = place_in_join(plan, plan.schema().maybe_index_of_column(column)?)?;
-        let left = join.left.schema().fields().len();
-        Some(if at < left { (0, at) } else { (1, at - left) })
+        let left_width = join.left.schema().fields().len();
+        Some(if at < left_width { (0, at) } else { (1, at - left_width) })
     };
     Some((join, place))
 }

@@ -79,14 +79,14 @@ async fn start<T: Element>(
         return Ok(futures::stream::once(norm).boxed());
     }
     let timer = time.clone();
-    let made = in_background(move |stop| {
+    let preparation = in_background(move |stop| {
         let _timer = timer.timer();
         let (inputs, shape) = inputs_of::<T>(&kernel, &read, &memory, target.threads, stop)?;
         let inputs = Arc::new(inputs);
         let due = placing.is_some().then(|| due(&kernel, &inputs, &memory)).transpose()?;
         Ok((run(&kernel, inputs, shape, target, memory)?, placing.zip(due)))
     });
-    Ok(match made.await? {
+    Ok(match preparation.await? {
         (run, None) => each_in_background(run, time, Run::next),
         (run, Some((placing, due))) => each_in_background(InPlaceRun { run, due, placing }, time, InPlaceRun::next),
     })
@@ -94,14 +94,14 @@ async fn start<T: Element>(
 
 /// The results of `next` on `run` until it has no more, each made on demand.
 fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &StopFlag) -> Result<Option<RecordBatch>>) -> Batches {
-    let made = futures::stream::try_unfold(run, move |mut run| {
+    let batches = futures::stream::try_unfold(run, move |mut run| {
         let timer = time.clone();
         in_background(move |stop| {
             let _timer = timer.timer();
             Ok(next(&mut run, stop)?.map(|batch| (batch, run)))
         })
     });
-    made.boxed()
+    batches.boxed()
 }
 
 /// The inputs, checked to have nothing outside of the matrices, and the shape of the result. A product by SQL has no shape.
@@ -119,9 +119,9 @@ fn inputs_of<T: Element>(
     };
     let mut blocks = Vec::new();
     for (number, layout) in kernel.inputs.iter().enumerate() {
-        let found = Blocks::<T>::new(&read[number], kernel.places[number], layout, rules[number], function)?;
-        memory.try_grow(found.list_bytes())?;
-        blocks.push(found);
+        let input = Blocks::<T>::new(&read[number], kernel.places[number], layout, rules[number], function)?;
+        memory.try_grow(input.list_bytes())?;
+        blocks.push(input);
     }
     let mut shapes_agreed = Vec::new();
     if kernel.operation != Operation::Product {
@@ -183,8 +183,8 @@ fn norm_batch<T: Element>(
     stop: &StopFlag,
 ) -> Result<RecordBatch> {
     let (inputs, _) = inputs_of::<T>(kernel, read, memory, target.threads, stop)?;
-    let found = norms(&inputs.a, kernel.inputs[0].block, target.threads, stop)?;
-    let values = [found.frobenius, found.one, found.infinity, found.max];
+    let result = norms(&inputs.a, kernel.inputs[0].block, target.threads, stop)?;
+    let values = [result.frobenius, result.one, result.infinity, result.max];
     let arrays = values.map(|value| Arc::new(Float64Array::from(vec![value])) as _).to_vec();
     Ok(RecordBatch::try_new(Arc::clone(&target.schema), arrays)?)
 }

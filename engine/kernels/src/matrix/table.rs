@@ -132,13 +132,13 @@ impl MatrixTable {
 
     /// The scan of an input, and the indices of its columns.
     async fn input(&self, number: usize, state: &dyn Session) -> Result<(Arc<dyn ExecutionPlan>, ColumnIndices)> {
-        let wanted = if self.inputs[number].is_vector { &[I, BLOCK][..] } else { &[I, J, BLOCK][..] };
+        let names = if self.inputs[number].is_vector { &[I, BLOCK][..] } else { &[I, J, BLOCK][..] };
         let table = &self.tables[number];
         let schema = table.schema();
-        let projection = wanted.iter().map(|name| schema.index_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let projection = names.iter().map(|name| schema.index_of(name)).collect::<Result<Vec<_>, _>>()?;
         let plan = table.scan(state, Some(&projection), &[], None).await?;
         let schema = plan.schema();
-        let j = wanted.contains(&J).then(|| schema.index_of(J)).transpose()?;
+        let j = names.contains(&J).then(|| schema.index_of(J)).transpose()?;
         let places = ColumnIndices { i: schema.index_of(I)?, j, block: schema.index_of(BLOCK)? };
         Ok((plan, places))
     }

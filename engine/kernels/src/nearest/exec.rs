@@ -163,7 +163,7 @@ impl NearestStream {
         match batch.num_rows() - rows {
             0 if self.ready.is_empty() => self.top_k.handed_on(),
             0 => {}
-            left => self.ready.push_front(batch.slice(rows, left)),
+            rest => self.ready.push_front(batch.slice(rows, rest)),
         }
         batch.slice(0, rows)
     }

@@ -42,7 +42,7 @@ pub struct TopK {
     /// At this number of candidates, those that have become too far are dropped; if as many are left, they are passed on.
     full_rows: usize,
     /// The memory of the parts.
-    held: LiveMemory,
+    live_memory: LiveMemory,
     reservation: MemoryReservation,
     of_bound: MemoryReservation,
     collector: Arc<ReportCollector>,
@@ -79,7 +79,7 @@ impl TopK {
             parts: Vec::new(),
             held_rows: 0,
             full_rows: k.saturating_mul(2).saturating_add(SPARE_ROWS),
-            held: LiveMemory::default(),
+            live_memory: LiveMemory::default(),
             of_bound: reservation.new_empty(),
             reservation,
             collector,
@@ -111,19 +111,19 @@ impl TopK {
             return Ok(());
         }
         let far = self.distances(&take(vectors, &candidates, None)?)?;
-        let mut taken: Vec<(u32, OrderedDistance)> = Vec::new();
+        let mut nearest: Vec<(u32, OrderedDistance)> = Vec::new();
         for (row, far) in candidates.values().iter().zip(far) {
             if self.bound.take(far) {
-                taken.push((*row, far));
+                nearest.push((*row, far));
             }
         }
         self.of_bound.try_resize(self.bound.size_bytes())?;
         // Some were near enough only until others came.
-        taken.retain(|(_, far)| self.bound.keeps(*far));
-        if taken.is_empty() {
+        nearest.retain(|(_, far)| self.bound.keeps(*far));
+        if nearest.is_empty() {
             return Ok(());
         }
-        let (places, far): (Vec<u32>, Vec<OrderedDistance>) = taken.into_iter().unzip();
+        let (places, far): (Vec<u32>, Vec<OrderedDistance>) = nearest.into_iter().unzip();
         self.hold(take_record_batch(rows, &UInt32Array::from(places))?, far)
     }
 
@@ -145,8 +145,8 @@ impl TopK {
     }
 
     fn hold(&mut self, rows: RecordBatch, far: Vec<OrderedDistance>) -> Result<()> {
-        self.held.look_at_all(&self.collector);
-        let rows = compacted(&rows, &self.held)?;
+        self.live_memory.look_at_all(&self.collector);
+        let rows = compacted(&rows, &self.live_memory)?;
         let bytes = self.bytes_of(&rows, &far);
         self.reservation.try_grow(bytes)?;
         self.held_rows += far.len();
@@ -158,7 +158,7 @@ impl TopK {
     }
 
     fn bytes_of(&mut self, rows: &RecordBatch, far: &[OrderedDistance]) -> usize {
-        self.held.take(rows) + size_of_val(far)
+        self.live_memory.take(rows) + size_of_val(far)
     }
 
     /// Rows to pass on before the end, if many are as far as the last: the sort above keeps few of them, and this keeps none.
@@ -178,7 +178,7 @@ impl TopK {
 
     /// All candidates were passed on.
     pub fn handed_on(&mut self) {
-        self.held.forget();
+        self.live_memory.forget();
         self.reservation.free();
     }
 
@@ -195,7 +195,7 @@ impl TopK {
         if !next.is_empty() {
             joined.extend(self.joined(next, next_bytes)?);
         }
-        self.held.forget();
+        self.live_memory.forget();
         for part in &mut joined {
             part.bytes = self.bytes_of(&part.rows, &part.far);
         }
@@ -220,7 +220,7 @@ impl TopK {
             all_far.extend(far.iter().zip(&keeps).filter(|(_, keeps)| **keeps).map(|(far, _)| *far));
             filtered.push(filter_record_batch(rows, &BooleanArray::from(keeps))?);
         }
-        let rows = compacted(&concat_batches(&self.schema, &filtered)?, &self.held)?;
+        let rows = compacted(&concat_batches(&self.schema, &filtered)?, &self.live_memory)?;
         drop((parts, filtered));
         // It takes no more than its sources, which are counted until all parts are done.
         self.reservation.shrink(2 * bytes);

@@ -121,8 +121,8 @@ impl Centroids {
         for (least, scores) in least.iter_mut().zip(scores.chunks_exact(row)) {
             *least = two_least(scores, self.index_bits);
         }
-        let found = nearest.iter_mut().zip(squared.iter_mut());
-        for (((nearest, squared), x), least) in found.zip(points.chunks_exact(self.d)).zip(&least) {
+        let outputs = nearest.iter_mut().zip(squared.iter_mut());
+        for (((nearest, squared), x), least) in outputs.zip(points.chunks_exact(self.d)).zip(&least) {
             *nearest = (least[0].to_bits() & self.index_bits) as u32;
             *squared = l2_squared(x, self.centroid((*nearest as usize).min(self.k - 1)));
         }
@@ -280,8 +280,8 @@ mod tests {
         for (n, d, k) in SHAPES {
             // At the origin, far from it, and so far that scores are useless.
             for (away, scale) in [(0.0, 1.0), (1e3, 1.0), (1e9, 1.0), (0.0, 1e-158), (0.0, 1e-170), (0.0, 1e150)] {
-                let made = |count: usize, seed| numbers(count * d, seed).iter().map(|x| x * scale + away).collect::<Vec<_>>();
-                let (points, centroids) = (made(n, 1), Centroids::new(made(k, 2), k, d));
+                let coordinates = |count: usize, seed| numbers(count * d, seed).iter().map(|x| x * scale + away).collect::<Vec<_>>();
+                let (points, centroids) = (coordinates(n, 1), Centroids::new(coordinates(k, 2), k, d));
                 assert_eq!(assigned(&points, &centroids), plainly(&points, &centroids), "{n}×{d}, {k}, {away} away, by {scale}");
             }
         }
@@ -290,8 +290,8 @@ mod tests {
     #[test]
     fn of_equally_near_centroids_the_first_is_taken() {
         let centroids = Centroids::new(vec![0.0, 2.0, 2.0, 4.0, 0.0], 5, 1);
-        let found = assigned(&[1.0, 2.0, 3.0, -1.0, 9.0], &centroids);
-        assert_eq!(found, [(0, 1.0), (1, 0.0), (1, 1.0), (0, 1.0), (3, 25.0)]);
+        let assignments = assigned(&[1.0, 2.0, 3.0, -1.0, 9.0], &centroids);
+        assert_eq!(assignments, [(0, 1.0), (1, 0.0), (1, 1.0), (0, 1.0), (3, 25.0)]);
         // A grid on which many distances are equal.
         let grid: Vec<f64> = (0..400).flat_map(|at| [f64::from(at % 20), f64::from(at / 20)]).collect();
         let centroids = Centroids::new((0..50).flat_map(|at| [f64::from(at % 5 * 4), f64::from(at / 5 * 2)]).collect(), 50, 2);

@@ -32,16 +32,16 @@ pub fn transpose<T: Real>(from: &[T], rows: usize, columns: usize, to: &mut [T])
     transpose_columns(from, rows, columns, 0..columns, to);
 }
 
-/// Writes the columns `wanted` of `from`, which has so many rows and columns, to `to` as rows.
-pub fn transpose_columns<T: Real>(from: &[T], rows: usize, columns: usize, wanted: Range<usize>, to: &mut [T]) {
+/// Writes the columns `range` of `from`, which has so many rows and columns, to `to` as rows.
+pub fn transpose_columns<T: Real>(from: &[T], rows: usize, columns: usize, range: Range<usize>, to: &mut [T]) {
     check_sizes(from, rows, columns);
-    check_sizes(to, wanted.len(), rows);
-    assert!(wanted.end <= columns, "column {} of {columns}", wanted.end);
+    check_sizes(to, range.len(), rows);
+    assert!(range.end <= columns, "column {} of {columns}", range.end);
     for row in (0..rows).step_by(TILES) {
-        for column in wanted.clone().step_by(TILES) {
+        for column in range.clone().step_by(TILES) {
             for i in (row..rows.min(row + TILES)).step_by(TILE) {
-                for j in (column..wanted.end.min(column + TILES)).step_by(TILE) {
-                    transpose_tile(from, to, [rows, columns], &wanted, [i, j]);
+                for j in (column..range.end.min(column + TILES)).step_by(TILE) {
+                    transpose_tile(from, to, [rows, columns], &range, [i, j]);
                 }
             }
         }
@@ -49,10 +49,10 @@ pub fn transpose_columns<T: Real>(from: &[T], rows: usize, columns: usize, wante
 }
 
 #[inline(always)]
-fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2], wanted: &Range<usize>, [i, j]: [usize; 2]) {
-    let to_row = |column: usize| (column - wanted.start) * rows;
-    if i + TILE > rows || j + TILE > wanted.end {
-        for (x, y) in (i..rows.min(i + TILE)).flat_map(|x| (j..wanted.end.min(j + TILE)).map(move |y| (x, y))) {
+fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2], range: &Range<usize>, [i, j]: [usize; 2]) {
+    let to_row = |column: usize| (column - range.start) * rows;
+    if i + TILE > rows || j + TILE > range.end {
+        for (x, y) in (i..rows.min(i + TILE)).flat_map(|x| (j..range.end.min(j + TILE)).map(move |y| (x, y))) {
             to[to_row(y) + x] = from[x * columns + y];
         }
         return;
@@ -182,9 +182,9 @@ mod tests {
         let mut whole = vec![0.0; rows * columns];
         transpose(&from, rows, columns, &mut whole);
         let mut parts = vec![0.0; rows * columns];
-        for wanted in [0..33, 33..34, 34..34, 34..45] {
-            let to = wanted.start * rows..wanted.end * rows;
-            transpose_columns(&from, rows, columns, wanted, &mut parts[to]);
+        for range in [0..33, 33..34, 34..34, 34..45] {
+            let to = range.start * rows..range.end * rows;
+            transpose_columns(&from, rows, columns, range, &mut parts[to]);
         }
         assert_eq!(parts, whole);
     }

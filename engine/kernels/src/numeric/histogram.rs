@@ -169,10 +169,10 @@ impl Search {
         // The outermost edges have their own cells, with everything beyond the others.
         let inner = if edges.len() < 3 { edges } else { &edges[1..edges.len() - 1] };
         let (low, high) = (inner[0], inner[inner.len() - 1]);
-        let wanted = CELLS_WANTED.max(edges.len().saturating_mul(4));
-        let powers = (0..=20).map_while(|bits| Powers::new(low, high, bits, wanted)).min_by_key(|scale| cost(scale, edges));
+        let cell_count = CELLS_WANTED.max(edges.len().saturating_mul(4));
+        let powers = (0..=20).map_while(|bits| Powers::new(low, high, bits, cell_count)).min_by_key(|scale| cost(scale, edges));
         let sizes = std::iter::successors(Some(edges.len()), |size| size.checked_mul(2));
-        let even = sizes.map_while(|cells| EvenCells::new(low, high, cells, wanted)).min_by_key(|scale| cost(scale, edges));
+        let even = sizes.map_while(|cells| EvenCells::new(low, high, cells, cell_count)).min_by_key(|scale| cost(scale, edges));
         match (powers, even) {
             (Some(powers), Some(even)) if cost(&even, edges) < cost(&powers, edges) => Search::Even(Table::new(even, edges)),
             (Some(powers), _) => Search::Powers(Table::new(powers, edges)),

@@ -66,9 +66,9 @@ impl Moments {
         }
         let (width, columns) = (self.width(), tile.chunks_exact(count).collect::<Vec<_>>());
         // What the rounding of the means has left in the sums of deviations.
-        let left: Vec<f64> = columns.iter().map(|column| sum_of(column)).collect();
+        let residuals: Vec<f64> = columns.iter().map(|column| sum_of(column)).collect();
         for (i, j) in (0..width).flat_map(|i| (i..width).map(move |j| (i, j))) {
-            part.products[i * width + j] = dot(columns[i], columns[j]) - left[i] * left[j] / count as f64;
+            part.products[i * width + j] = dot(columns[i], columns[j]) - residuals[i] * residuals[j] / count as f64;
         }
         self.merge(&part);
     }
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn correlations_are_one_with_itself_and_nan_of_a_constant() {
         let rows: Vec<f64> = numbers(300, 3).iter().flat_map(|x| [*x, -2.0 * x + 1e3, 0.1, x * x]).collect();
-        let found = of_rows(4, &rows).correlations().unwrap();
-        assert_eq!((found[0], found[5], found[15]), (1.0, 1.0, 1.0));
-        assert!((found[1] + 1.0).abs() < 1e-13 && found[1] == found[4]);
-        assert!((0..4).all(|i| found[2 * 4 + i].is_nan() && found[i * 4 + 2].is_nan()));
-        assert!(found[3].abs() < 0.2);
+        let correlations = of_rows(4, &rows).correlations().unwrap();
+        assert_eq!((correlations[0], correlations[5], correlations[15]), (1.0, 1.0, 1.0));
+        assert!((correlations[1] + 1.0).abs() < 1e-13 && correlations[1] == correlations[4]);
+        assert!((0..4).all(|i| correlations[2 * 4 + i].is_nan() && correlations[i * 4 + 2].is_nan()));
+        assert!(correlations[3].abs() < 0.2);
     }
 
     #[test]
@@ -200,9 +200,9 @@ mod tests {
         for odd in [f64::NAN, f64::INFINITY] {
             let mut rows = numbers(600, 4);
             rows[1] = odd;
-            let found = of_rows(2, &rows).covariances().unwrap();
-            assert!(found[1].is_nan() && found[2].is_nan() && found[3].is_nan());
-            assert!(found[0] > 0.0);
+            let covariances = of_rows(2, &rows).covariances().unwrap();
+            assert!(covariances[1].is_nan() && covariances[2].is_nan() && covariances[3].is_nan());
+            assert!(covariances[0] > 0.0);
         }
     }
 

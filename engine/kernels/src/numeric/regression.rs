@@ -148,13 +148,13 @@ impl Regression {
         }
         let mut solution = vec![0.0; count + 1];
         for row in (0..=count).rev() {
-            let known: f64 = (row + 1..=count).map(|column| self.entry(row, column) * solution[column]).sum();
-            solution[row] = (self.entry(row, count + 1) - known) / self.entry(row, row);
+            let sum: f64 = (row + 1..=count).map(|column| self.entry(row, column) * solution[column]).sum();
+            solution[row] = (self.entry(row, count + 1) - sum) / self.entry(row, row);
         }
         let coefficients = solution.split_off(1);
         let at_origin: f64 = coefficients.iter().zip(&self.origin).map(|(coefficient, origin)| coefficient * origin).sum();
-        let (left, whole) = (self.entry(count + 1, count + 1).powi(2), self.spread(count).powi(2));
-        let r2 = if whole == 0.0 { 1.0 } else { (1.0 - left / whole).clamp(0.0, 1.0) };
+        let (residual, total) = (self.entry(count + 1, count + 1).powi(2), self.spread(count).powi(2));
+        let r2 = if total == 0.0 { 1.0 } else { (1.0 - residual / total).clamp(0.0, 1.0) };
         Ok(Fit { intercept: solution[0] + self.origin[count] - at_origin, coefficients, r2, rows: self.rows })
     }
 

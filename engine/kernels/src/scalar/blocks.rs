@@ -69,10 +69,10 @@ impl Kernel for Block {
     }
 
     fn coerced(self, types: &[DataType]) -> Vec<DataType> {
-        let coerced = |(at, found): (usize, &DataType)| match (self, at) {
-            (Block::Scale, 1) => as_number_type(found),
-            (Block::Vector, 1) => as_vector_type(found),
-            _ => found.clone(),
+        let coerced = |(at, data_type): (usize, &DataType)| match (self, at) {
+            (Block::Scale, 1) => as_number_type(data_type),
+            (Block::Vector, 1) => as_vector_type(data_type),
+            _ => data_type.clone(),
         };
         types.iter().enumerate().map(coerced).collect()
     }
@@ -120,14 +120,14 @@ impl Kernel for Block {
 impl Block {
     /// Rows and columns of an argument.
     fn matrix(self, field: &Field) -> Result<(usize, usize)> {
-        let found = match shape_of(field).as_deref() {
+        let description = match shape_of(field).as_deref() {
             Some([rows, columns]) => match Vectors::element(field.data_type()) {
                 Some(DataType::Float64 | DataType::Float32) => return Ok((*rows, *columns)),
                 _ => return Err(self.other_elements(field, (*rows, *columns))),
             },
             _ => column_type_name(field),
         };
-        let message = format!("{} takes matrices, tensors of two dimensions, and not {found}", self.name());
+        let message = format!("{} takes matrices, tensors of two dimensions, and not {description}", self.name());
         Err(refused(message, Some("CAST(x AS TENSOR(DOUBLE, rows, columns)) makes a matrix of a list, row by row")))
     }
 
@@ -176,12 +176,12 @@ impl Block {
         let shape = self.matrix(&arguments.arg_fields[0])?;
         let out_width = usize::try_from(*width).unwrap_or_default();
         let stores = Stores::of(rows.saturating_mul(out_width).saturating_mul(size_of::<P::Native>()));
-        let given = ArgumentRows::<P>::of(self, shape, (&first, second.as_ref()), stores)?;
+        let argument_rows = ArgumentRows::<P>::of(self, shape, (&first, second.as_ref()), stores)?;
         let mut values = zeros::<P::Native>(self, rows, out_width)?;
         let mut present = Vec::with_capacity(rows);
         for row in 0..rows {
             let to = &mut values[row * out_width..(row + 1) * out_width];
-            present.push(given.write(row, to)?);
+            present.push(argument_rows.write(row, to)?);
         }
         let nulls = present.contains(&false).then(|| NullBuffer::from(present));
         let values = Arc::new(PrimitiveArray::<P>::new(values.into(), None));

@@ -43,9 +43,9 @@ impl Kernel for WidthBucket {
     }
 
     fn coerced(self, types: &[DataType]) -> Vec<DataType> {
-        let integer = |found: &DataType| match found.is_integer() || found.is_null() {
+        let integer = |data_type: &DataType| match data_type.is_integer() || data_type.is_null() {
             true => DataType::Int64,
-            false => found.clone(),
+            false => data_type.clone(),
         };
         match types {
             [x, edges] => vec![as_number_type(x), as_vector_type(edges)],
@@ -63,8 +63,8 @@ impl Kernel for WidthBucket {
                 check_number_type(NAME, "low", low.data_type())?;
                 check_number_type(NAME, "high", high.data_type())?;
                 if *n.data_type() != DataType::Int64 {
-                    let found = declared_name(n.data_type());
-                    return Err(refused(format!("the number of buckets of {NAME} is an integer, and not {found}"), None));
+                    let type_name = declared_name(n.data_type());
+                    return Err(refused(format!("the number of buckets of {NAME} is an integer, and not {type_name}"), None));
                 }
             }
             _ => {}

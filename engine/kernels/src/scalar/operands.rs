@@ -30,15 +30,15 @@ impl Operand {
 
     /// The same with lists of this element; REAL becomes DOUBLE if the other argument is. Other types stay.
     pub fn with_elements(&self, element: &DataType) -> Result<Operand> {
-        let found = self.array.data_type();
-        let wanted = match found {
+        let data_type = self.array.data_type();
+        let target_type = match data_type {
             DataType::FixedSizeList(_, width) => DataType::FixedSizeList(Arc::new(Field::new_list_field(element.clone(), true)), *width),
             DataType::List(_) => DataType::List(Arc::new(Field::new_list_field(element.clone(), true))),
             DataType::LargeList(_) => DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true))),
             other => other.clone(),
         };
-        let is_same = Vectors::element(found) == Vectors::element(&wanted);
-        let array = if is_same { Arc::clone(&self.array) } else { cast(&self.array, &wanted)? };
+        let is_same = Vectors::element(data_type) == Vectors::element(&target_type);
+        let array = if is_same { Arc::clone(&self.array) } else { cast(&self.array, &target_type)? };
         Ok(Operand { array, is_constant: self.is_constant })
     }
 

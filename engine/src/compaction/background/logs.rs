@@ -17,13 +17,13 @@ pub struct LogWatch {
     /// A log without new rows for this long is sealed.
     sealed_after: Duration,
     /// The number of rows of a log, and since when it has been the same.
-    seen: HashMap<(TableId, u64), (u64, Instant)>,
+    row_counts: HashMap<(TableId, u64), (u64, Instant)>,
     troubled: HashMap<TableId, Instant>,
 }
 
 impl LogWatch {
     pub fn new(sealed_after: Duration) -> LogWatch {
-        LogWatch { sealed_after, seen: HashMap::new(), troubled: HashMap::new() }
+        LogWatch { sealed_after, row_counts: HashMap::new(), troubled: HashMap::new() }
     }
 
     /// Seals what is due, and returns when something will be due if nothing else happens.
@@ -45,21 +45,21 @@ impl LogWatch {
                 }
             }
         }
-        let due = self.seen.values().map(|(_, since)| self.sealed_after.saturating_sub(now - *since));
+        let due = self.row_counts.values().map(|(_, since)| self.sealed_after.saturating_sub(now - *since));
         let again = self.troubled.values().map(|until| *until - now);
         due.min().map(|due| due.max(again.min().unwrap_or_default()))
     }
 
     /// The tables with logs to be sealed, and for each whether its active log is among them.
     fn due(&mut self, logs: &[LogInfo], now: Instant) -> BTreeMap<TableId, bool> {
-        self.seen.retain(|known, _| logs.iter().any(|log| (log.table, log.id) == *known));
+        self.row_counts.retain(|key, _| logs.iter().any(|log| (log.table, log.id) == *key));
         let mut due = BTreeMap::new();
         for (at, log) in logs.iter().enumerate().filter(|(_, log)| !self.troubled.contains_key(&log.table)) {
-            let seen = self.seen.entry((log.table, log.id)).or_insert((log.row_count, now));
-            if seen.0 != log.row_count {
-                *seen = (log.row_count, now);
+            let entry = self.row_counts.entry((log.table, log.id)).or_insert((log.row_count, now));
+            if entry.0 != log.row_count {
+                *entry = (log.row_count, now);
             }
-            let is_idle = now - seen.1 >= self.sealed_after;
+            let is_idle = now - entry.1 >= self.sealed_after;
             if is_idle || log.size_bytes > SEALED_BYTES {
                 due.insert(log.table, true);
             } else if logs.get(at + 1).is_some_and(|next| next.table == log.table) {

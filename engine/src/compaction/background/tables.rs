@@ -18,11 +18,11 @@ const HALVED_MAX: u32 = 6;
 
 #[derive(Default)]
 pub struct TableWatch {
-    known: HashMap<TableId, KnownVersion>,
+    states: HashMap<TableId, WatchState>,
 }
 
 #[derive(Default)]
-struct KnownVersion {
+struct WatchState {
     /// At this version there was nothing to do.
     settled: Option<u64>,
     failures: u32,
@@ -33,54 +33,54 @@ struct KnownVersion {
 impl TableWatch {
     pub fn forget_all_but(&mut self, tables: &[TableRecord]) {
         let alive: HashSet<TableId> = tables.iter().map(|table| table.id).collect();
-        self.known.retain(|id, _| alive.contains(id));
+        self.states.retain(|id, _| alive.contains(id));
     }
 
     /// Whether there may be work to do.
     pub fn is_due(&self, table: &TableRecord, now: Instant) -> bool {
-        self.known
+        self.states
             .get(&table.id)
-            .is_none_or(|known| known.settled != Some(table.changed_version) && known.not_before.is_none_or(|until| until <= now))
+            .is_none_or(|state| state.settled != Some(table.changed_version) && state.not_before.is_none_or(|until| until <= now))
     }
 
     /// The time until the next table is due that is not due now.
     pub fn next(&self, now: Instant) -> Option<Duration> {
-        self.known.values().filter_map(|known| known.not_before).filter(|until| *until > now).min().map(|until| until - now)
+        self.states.values().filter_map(|state| state.not_before).filter(|until| *until > now).min().map(|until| until - now)
     }
 
     pub fn settled(&mut self, table: &TableRecord) {
-        *self.known.entry(table.id).or_default() = KnownVersion { settled: Some(table.changed_version), ..KnownVersion::default() };
+        *self.states.entry(table.id).or_default() = WatchState { settled: Some(table.changed_version), ..WatchState::default() };
     }
 
     pub fn postpone(&mut self, table: TableId, until: Instant) {
-        self.known.entry(table).or_default().not_before = Some(until);
+        self.states.entry(table).or_default().not_before = Some(until);
     }
 
     pub fn ended(&mut self, table: TableId, outcome: &CompactionOutcome, now: Instant) {
-        let known = self.known.entry(table).or_default();
+        let state = self.states.entry(table).or_default();
         let wait = match outcome {
             CompactionOutcome::Done => {
-                *known = KnownVersion::default();
+                *state = WatchState::default();
                 return;
             }
             CompactionOutcome::Conflict => {
-                known.conflicts = (known.conflicts + 1).min(HALVED_MAX);
+                state.conflicts = (state.conflicts + 1).min(HALVED_MAX);
                 CONFLICT
             }
             // Another task is doing the same work and will soon be done.
             CompactionOutcome::Stopped => CONFLICT,
             CompactionOutcome::Failed(_) => {
-                known.failures += 1;
-                (TROUBLED * 2u32.saturating_pow(known.failures - 1)).min(TROUBLED_MAX)
+                state.failures += 1;
+                (TROUBLED * 2u32.saturating_pow(state.failures - 1)).min(TROUBLED_MAX)
             }
         };
-        known.not_before = Some(now + wait);
+        state.not_before = Some(now + wait);
     }
 
     /// The limits of the table's next job: half as much after each conflict, until it is shorter than the time between two conflicting
     /// changes.
     pub fn limits(&self, table: TableId, limits: Limits) -> Limits {
-        let halved = self.known.get(&table).map_or(0, |known| known.conflicts);
+        let halved = self.states.get(&table).map_or(0, |state| state.conflicts);
         Limits { rows_max: limits.rows_max >> halved, bytes_max: limits.bytes_max >> halved }
     }
 }

@@ -58,15 +58,15 @@ fn full_tier_of_runs(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Li
     let Some(full) = full_tier(runs.iter().map(|run| tier(run.rows))) else { return Ok(None) };
     runs.retain(|run| tier(run.rows) <= full);
     runs.sort_by_key(|run| run.rows);
-    let (mut rows, mut bytes, mut taken) = (0, 0, Vec::new());
+    let (mut rows, mut bytes, mut selection) = (0, 0, Vec::new());
     for run in runs {
         (rows, bytes) = (rows + run.stored_rows, bytes + run.bytes);
         if rows > limits.rows_max || bytes > limits.bytes_max {
             break;
         }
-        taken.push(run);
+        selection.push(run);
     }
-    let pieces: Vec<SegmentSummary> = taken.into_iter().flat_map(|run| run.pieces).collect();
+    let pieces: Vec<SegmentSummary> = selection.into_iter().flat_map(|run| run.pieces).collect();
     Ok((pieces.len() > 1).then_some(Job { pieces }))
 }
 
@@ -88,8 +88,8 @@ fn overlapping_runs(runs: &[SortedRun], range: RangeOf<'_>) -> Result<HashSet<us
                 overlapping.extend([*other_run, run]);
             }
         }
-        let reaches_farther = |known: &Option<(KeyRange, usize)>| known.as_ref().is_none_or(|(known, _)| known.max < range.max);
-        if first.as_ref().is_some_and(|(_, known)| *known == run) || first.is_none() {
+        let reaches_farther = |farthest: &Option<(KeyRange, usize)>| farthest.as_ref().is_none_or(|(farthest, _)| farthest.max < range.max);
+        if first.as_ref().is_some_and(|(_, other)| *other == run) || first.is_none() {
             if reaches_farther(&first) {
                 first = Some((range, run));
             }

@@ -26,9 +26,9 @@ fn ids(jobs: &[Job]) -> Vec<Vec<u64>> {
 
 /// Keys are bytes; each segment is given with its first and last key.
 fn clustered(pieces: &[(SegmentSummary, u8, u8)], effort: Effort) -> Vec<Vec<u64>> {
-    let known: Vec<(SegmentSummary, u8, u8)> = pieces.to_vec();
+    let segments: Vec<(SegmentSummary, u8, u8)> = pieces.to_vec();
     let mut range = |piece: &SegmentSummary| {
-        let (_, min, max) = known.iter().find(|(known, ..)| known.id == piece.id).unwrap();
+        let (_, min, max) = segments.iter().find(|(segment, ..)| segment.id == piece.id).unwrap();
         Ok(KeyRange { min: vec![*min], max: vec![*max] })
     };
     let pieces = pieces.iter().map(|(piece, ..)| piece.clone()).collect();
@@ -60,9 +60,9 @@ fn small_segments_that_fill_a_large_one_do_not_wait_for_an_eighth() {
 
 #[test]
 fn a_segment_is_rewritten_when_more_than_a_fifth_of_it_is_deleted() {
-    let deleted = |id, gone: u64| {
+    let deleted = |id, percent: u64| {
         let piece = of_size(id, 200 * MIB);
-        SegmentSummary { live_rows: piece.rows - piece.rows * gone / 100, ..piece }
+        SegmentSummary { live_rows: piece.rows - piece.rows * percent / 100, ..piece }
     };
     let pieces = vec![deleted(1, 20), deleted(2, 21), deleted(3, 50), of_size(4, 200 * MIB), deleted(5, 90)];
     assert_eq!(ids(&plain::pick(pieces.clone(), Effort::Background, limits())), [vec![2], vec![3, 5]]);
@@ -71,9 +71,9 @@ fn a_segment_is_rewritten_when_more_than_a_fifth_of_it_is_deleted() {
 
 #[test]
 fn on_demand_a_segment_is_rewritten_when_scans_notice_what_is_deleted_of_it() {
-    let deleted = |id, gone: u64| {
+    let deleted = |id, per_mille: u64| {
         let piece = of_size(id, 200 * MIB);
-        SegmentSummary { live_rows: piece.rows - piece.rows * gone / 1000, ..piece }
+        SegmentSummary { live_rows: piece.rows - piece.rows * per_mille / 1000, ..piece }
     };
     let pieces = vec![deleted(1, 4), deleted(2, 6), deleted(3, 100)];
     assert!(plain::pick(pieces.clone(), Effort::Background, limits()).is_empty());
@@ -93,8 +93,8 @@ fn what_was_picked_on_demand_leaves_nothing_to_pick() {
     for effort in [Effort::Optimize, Effort::Full] {
         let jobs = plain::pick(pieces.clone(), effort, limits());
         let rewritten: Vec<u64> = jobs.iter().map(Job::live_bytes).collect();
-        let taken: usize = jobs.iter().map(|job| job.pieces.len()).sum();
-        let mut after: Vec<SegmentSummary> = pieces[..pieces.len() - taken].to_vec();
+        let piece_count: usize = jobs.iter().map(|job| job.pieces.len()).sum();
+        let mut after: Vec<SegmentSummary> = pieces[..pieces.len() - piece_count].to_vec();
         for bytes in rewritten {
             let full = (0..bytes / TARGET_BYTES).map(|_| TARGET_BYTES);
             after.extend(full.chain([bytes % TARGET_BYTES]).enumerate().map(|(at, bytes)| of_size(100 + at as u64, bytes)));

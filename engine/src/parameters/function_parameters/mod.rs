@@ -17,13 +17,13 @@ use datafusion::common::metadata::ScalarAndMetadata;
 use parking_lot::Mutex;
 
 /// Parameters that were found in arguments: `$1` with its type, which is Null if any type will do.
-pub type Taken = HashMap<String, FieldRef>;
+pub type ArgumentParameters = HashMap<String, FieldRef>;
 
 /// The state of one statement.
 #[derive(Debug, Default)]
 pub struct FunctionParameters {
-    given: Mutex<SlotValues>,
-    taken: Mutex<Taken>,
+    values: Mutex<SlotValues>,
+    parameters: Mutex<ArgumentParameters>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -39,16 +39,16 @@ enum SlotValues {
 impl FunctionParameters {
     /// The statement is planned only to find its parameters and columns.
     pub fn describe(&self) {
-        *self.given.lock() = SlotValues::Types;
+        *self.values.lock() = SlotValues::Types;
     }
 
     /// The statement is planned with these for `$1`, `$2`, …
     pub fn fill(&self, values: Vec<ScalarAndMetadata>) {
-        *self.given.lock() = SlotValues::Values(values);
+        *self.values.lock() = SlotValues::Values(values);
     }
 
     /// The parameters that the statement's table functions take; known once it is planned.
-    pub fn taken(&self) -> Taken {
-        self.taken.lock().clone()
+    pub fn parameters(&self) -> ArgumentParameters {
+        self.parameters.lock().clone()
     }
 }

@@ -21,8 +21,8 @@ use common::error::EngineError;
 impl RelationPlanner for FunctionParameters {
     fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
         let Some(call) = Call::of(&relation, context) else { return Ok(RelationPlanning::Original(Box::new(relation))) };
-        let given = self.given.lock().clone();
-        let source = match &given {
+        let values = self.values.lock().clone();
+        let source = match &values {
             SlotValues::Nothing => return Err(no_value(&call.parameter, 0).into()),
             SlotValues::Types => self.described(&call, context)?,
             SlotValues::Values(values) => self.filled(&call, values, context)?,
@@ -75,8 +75,8 @@ impl FunctionParameters {
             });
             replaced.data()
         };
-        let known = call.arguments.iter().map(raw).collect::<Result<Vec<_>>>()?;
-        let slots = Slots { function: &call.function, arguments: &known };
+        let arguments = call.arguments.iter().map(raw).collect::<Result<Vec<_>>>()?;
+        let slots = Slots { function: &call.function, arguments: &arguments };
         let fill = |argument: &Expr, slot: &Slot| match argument {
             Expr::Placeholder(placeholder) => {
                 let (value, metadata) = value_of(placeholder, values)?.into_inner();
@@ -134,10 +134,10 @@ impl FunctionParameters {
 
     /// Records the parameters of an argument with their types: the type of a cast, or else that of the slot.
     fn take(&self, argument: &Expr, slot: &Slot) -> Result<()> {
-        let mut taken = self.taken.lock();
+        let mut parameters = self.parameters.lock();
         let mut take = |placeholder: &Placeholder, field: FieldRef| {
             let field = placeholder.field.clone().unwrap_or(field);
-            taken.entry(placeholder.id.clone()).or_insert(field);
+            parameters.entry(placeholder.id.clone()).or_insert(field);
         };
         let of_place: FieldRef = Arc::new(Field::new("", slot.data_type.clone(), true));
         argument.apply(|part| {
@@ -156,24 +156,24 @@ impl FunctionParameters {
 }
 
 fn parameter_in(argument: &Expr) -> Option<String> {
-    let mut found = None;
+    let mut parameter = None;
     // Only the closure can fail.
     let _ = argument.apply(|part| match part {
         Expr::Placeholder(placeholder) => {
-            found = Some(placeholder.id.clone());
+            parameter = Some(placeholder.id.clone());
             Ok(TreeNodeRecursion::Stop)
         }
         _ => Ok(TreeNodeRecursion::Continue),
     });
-    found
+    parameter
 }
 
 /// The value, cast to the type that `PREPARE p(BIGINT)` declares, if it declares one.
 fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<ScalarAndMetadata> {
     let value = parameter_number(&placeholder.id).and_then(|number| values.get(number.checked_sub(1)?));
-    let given = value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?;
-    let Some(field) = &placeholder.field else { return Ok(given) };
-    let (value, metadata) = given.into_inner();
+    let value = value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?;
+    let Some(field) = &placeholder.field else { return Ok(value) };
+    let (value, metadata) = value.into_inner();
     let declared = Slot::strict(field.data_type().clone(), ScalarValue::Null);
     Ok(ScalarAndMetadata::new(declared.fitted(&placeholder.id, value)?, metadata))
 }
@@ -186,8 +186,8 @@ fn literal(value: ScalarAndMetadata) -> Expr {
 }
 
 fn no_value(parameter: &str, values: usize) -> EngineError {
-    let given = if values == 0 { "no value".to_string() } else { format!("{values} values") };
-    let message = format!("the statement has the parameter {parameter} and was given {given}");
+    let count = if values == 0 { "no value".to_string() } else { format!("{values} values") };
+    let message = format!("the statement has the parameter {parameter} and was given {count}");
     let hint = "run it with a value for each parameter; those of PREPARE are given by EXECUTE".to_string();
     EngineError::Sql { message, position: None, hint: Some(hint) }
 }

@@ -38,23 +38,23 @@ impl Slot {
 
     /// The value in the function's type, if the cast keeps it: a client may hold a number in another type. NULL has no type.
     pub fn fitted(&self, name: &str, value: ScalarValue) -> Result<ScalarValue> {
-        let (found, wanted) = (value.data_type(), &self.data_type);
+        let (value_type, target_type) = (value.data_type(), &self.data_type);
         if value.is_null() {
             return Ok(ScalarValue::Null);
         }
-        if *wanted == DataType::Null || found == *wanted {
+        if *target_type == DataType::Null || value_type == *target_type {
             return Ok(value);
         }
         if self.is_open {
-            return match found.is_integer() && wanted.is_integer() {
-                true => Ok(value.cast_to(wanted).unwrap_or(value)),
+            return match value_type.is_integer() && target_type.is_integer() {
+                true => Ok(value.cast_to(target_type).unwrap_or(value)),
                 false => Ok(value),
             };
         }
-        let field = Field::new(name, wanted.clone(), true);
+        let field = Field::new(name, target_type.clone(), true);
         let value = fitted_value(value, &field, false)?;
-        let found = value.data_type();
-        match found == *wanted || (*wanted == DataType::Float64 && found.is_numeric()) {
+        let value_type = value.data_type();
+        match value_type == *target_type || (*target_type == DataType::Float64 && value_type.is_numeric()) {
             true => Ok(value),
             false => Err(wrong_value(&field, &value).into()),
         }
@@ -119,7 +119,7 @@ impl Slots<'_> {
     /// Whole numbers, unless the first argument is a date or a timestamp.
     fn of_series(&self, position: usize) -> Slot {
         let first = self.arguments.first().map_or(DataType::Null, type_of);
-        let wanted = match (&first, position) {
+        let data_type = match (&first, position) {
             (DataType::Date32 | DataType::Timestamp(..), 2) => DataType::Interval(IntervalUnit::MonthDayNano),
             (DataType::Date32, _) => DataType::Date32,
             (DataType::Timestamp(_, zone), _) => DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()),
@@ -129,7 +129,7 @@ impl Slots<'_> {
             true => ScalarValue::try_from(&first).unwrap_or(ScalarValue::Null),
             false => ScalarValue::Null,
         };
-        Slot::strict(wanted, stand_in)
+        Slot::strict(data_type, stand_in)
     }
 }
 

@@ -22,14 +22,14 @@ fn users_take_turns_and_each_of_them_first_come_first_served() {
     let waiting: Vec<_> = [(2, "ann"), (3, "ann"), (4, "ann"), (5, "bob"), (6, "eve"), (7, "bob")].map(|(id, user)| query(id, user)).into();
     assert!(waiting.iter().all(|query| !asks(&queue, query)));
     assert_eq!(queue.order(), [2, 5, 6, 3, 7, 4]);
-    let mut left = running;
-    let mut compaction_permits = Vec::new();
-    while compaction_permits.len() < waiting.len() {
-        queue.leave(&left);
-        left = Arc::clone(waiting.iter().find(|query| !compaction_permits.contains(&query.id) && asks(&queue, query)).unwrap());
-        compaction_permits.push(left.id);
+    let mut last = running;
+    let mut ids = Vec::new();
+    while ids.len() < waiting.len() {
+        queue.leave(&last);
+        last = Arc::clone(waiting.iter().find(|query| !ids.contains(&query.id) && asks(&queue, query)).unwrap());
+        ids.push(last.id);
     }
-    assert_eq!(compaction_permits, [2, 5, 6, 3, 7, 4]);
+    assert_eq!(ids, [2, 5, 6, 3, 7, 4]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> R
         _ => authorization.admin(principals::MANAGE),
     })?;
     let (store, access, commit_guard) = (Arc::clone(&ctx.engine.store), ctx.access.clone(), Arc::clone(ctx.commit_guard()));
-    let mut left = StopWhenLeft(Some(Arc::clone(&commit_guard)));
+    let mut stop_on_drop = StopWhenLeft(Some(Arc::clone(&commit_guard)));
     // A hash takes tens of milliseconds, and the commit needs a flush.
     let changed = blocking(move || {
         let change = change_of(statement)?;
@@ -68,7 +68,7 @@ pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> R
         changed
     })
     .await;
-    left.0 = None;
+    stop_on_drop.0 = None;
     changed.map(|()| None)
 }
 

@@ -44,14 +44,14 @@ fn table_or_view(now: &CurrentAccess, name: &TableReference) -> Result<GrantObje
 }
 
 /// The privileges in the store's words; they must apply to the object.
-pub fn words_of(wanted: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
+pub fn words_of(privileges: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
     let possible = Privilege::on(object);
     let all = || possible.iter().copied().filter(|privilege| !matches!(privilege, Privilege::Ownership | Privilege::Files)).collect();
-    let wanted: Vec<Privilege> = match wanted {
+    let privileges: Vec<Privilege> = match privileges {
         GrantedPrivileges::All => all(),
         GrantedPrivileges::These(privileges) => privileges.clone(),
     };
-    if let Some(other) = wanted.iter().find(|privilege| !possible.contains(privilege)) {
+    if let Some(other) = privileges.iter().find(|privilege| !possible.contains(privilege)) {
         let what = match object {
             GrantObject::Store => "the store",
             GrantObject::Schema(_) => "a schema",
@@ -61,5 +61,5 @@ pub fn words_of(wanted: &GrantedPrivileges, object: &GrantObject) -> Result<BTre
         let names: Vec<&str> = possible.iter().map(|privilege| privilege.word()).collect();
         return Err(EngineError::unsupported(format!("{other} on {what}"), Some(&format!("there are {}", names.join(", ")))));
     }
-    Ok(wanted.iter().map(|privilege| privilege.word().to_string()).collect())
+    Ok(privileges.iter().map(|privilege| privilege.word().to_string()).collect())
 }

@@ -40,8 +40,8 @@ pub fn create_role(name: String, if_not_exists: bool) -> Result<Change, EngineEr
 
 fn create(access: &mut Access, record: PrincipalRecord, if_not_exists: bool) -> Result<(), EngineError> {
     match access.principal(&record.name) {
-        Some(known) if if_not_exists && known.is_user() == record.is_user() => {}
-        Some(known) => return Err(StoreError::AlreadyExists { kind: kind(known.is_user()), name: record.name }.into()),
+        Some(principal) if if_not_exists && principal.is_user() == record.is_user() => {}
+        Some(principal) => return Err(StoreError::AlreadyExists { kind: kind(principal.is_user()), name: record.name }.into()),
         None => access.put(record),
     }
     Ok(())
@@ -114,8 +114,8 @@ pub fn revoke_roles(roles: Vec<String>, from: Vec<String>) -> Change {
 }
 
 fn existing(access: &Access, name: &str, is_user: bool) -> Result<PrincipalRecord, EngineError> {
-    let found = access.principal(name).filter(|record| record.is_user() == is_user);
-    found.map(|record| record.as_ref().clone()).ok_or_else(|| no_principal(access, kind(is_user), name))
+    let record = access.principal(name).filter(|record| record.is_user() == is_user);
+    record.map(|record| record.as_ref().clone()).ok_or_else(|| no_principal(access, kind(is_user), name))
 }
 
 fn kind(is_user: bool) -> &'static str {

@@ -41,8 +41,8 @@ pub async fn apply(
             Err(EngineError::unsupported("NOT VALID", Some("leave it out: the rows that are there are checked when a constraint is added")))
         }
         Op::DropConstraint { if_exists, name, .. } => drop_constraint(draft, &identifier(&name), if_exists),
-        Op::DropPrimaryKey { .. } => match draft.constraints.iter().find(|known| known.is_primary_key()) {
-            Some(known) => drop_constraint(draft, &known.name.clone(), false),
+        Op::DropPrimaryKey { .. } => match draft.constraints.iter().find(|constraint| constraint.is_primary_key()) {
+            Some(constraint) => drop_constraint(draft, &constraint.name.clone(), false),
             None => Err(StoreError::DoesNotExist { kind: "constraint", name: "PRIMARY KEY".into() }.into()),
         },
         // This stands for ORDER BY (…) in the text for the parser.
@@ -70,14 +70,14 @@ fn rename_table(draft: &mut Draft, name: RenameTableNameKind, namespace: &str) -
 }
 
 fn drop_constraint(draft: &mut Draft, name: &str, if_exists: bool) -> Result<(), EngineError> {
-    match draft.constraints.iter().position(|known| known.name == name) {
+    match draft.constraints.iter().position(|constraint| constraint.name == name) {
         Some(place) => {
             draft.constraints.remove(place);
             Ok(())
         }
         None if if_exists => Ok(()),
         None => {
-            let near = nearest(name, draft.constraints.iter().map(|known| known.name.as_str()));
+            let near = nearest(name, draft.constraints.iter().map(|constraint| constraint.name.as_str()));
             let hint = near.map(|near| format!("did you mean \"{near}\"?"));
             let message = format!("table \"{}\" has no constraint \"{name}\"", draft.name);
             Err(EngineError::Sql { message, position: None, hint })

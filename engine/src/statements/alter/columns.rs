@@ -102,7 +102,7 @@ pub async fn alter(ctx: &StatementContext, draft: &mut Draft, name: &str, operat
 fn drop_not_null(draft: &mut Draft, place: usize) -> Result<(), EngineError> {
     let column = &mut draft.columns[place];
     let (name, id) = (column.field.name().clone(), column.info.id);
-    if let Some(key) = draft.constraints.iter().find(|known| known.is_primary_key() && known.columns().contains(&id)) {
+    if let Some(key) = draft.constraints.iter().find(|constraint| constraint.is_primary_key() && constraint.columns().contains(&id)) {
         let message = format!("column \"{name}\" is in the primary key \"{}\"", key.name);
         return Err(EngineError::Sql { message, position: None, hint: Some("drop that constraint first".into()) });
     }
@@ -113,25 +113,25 @@ fn drop_not_null(draft: &mut Draft, place: usize) -> Result<(), EngineError> {
 async fn set_type(ctx: &StatementContext, draft: &mut Draft, place: usize, data_type: SqlType) -> Result<(), EngineError> {
     let column = &draft.columns[place];
     let name = column.field.name().clone();
-    let wanted = column_field(ctx, Ident::with_quote('"', name.as_str()), data_type).await?;
-    let (from, to) = (column.field.data_type().clone(), wanted.data_type().clone());
+    let new_field = column_field(ctx, Ident::with_quote('"', name.as_str()), data_type).await?;
+    let (from, to) = (column.field.data_type().clone(), new_field.data_type().clone());
     if from == to {
         // Revalidates the default: a tensor may have a new shape, or a fixed-size list may become a tensor.
         if let Some(sql) = &column.info.default_sql {
-            default_value(&ctx.engine.rules, sql, &wanted).map_err(|error| ctx.located(error))?;
+            default_value(&ctx.engine.rules, sql, &new_field).map_err(|error| ctx.located(error))?;
         }
-        draft.columns[place].field = wanted.with_nullable(draft.columns[place].field.is_nullable());
+        draft.columns[place].field = new_field.with_nullable(draft.columns[place].field.is_nullable());
         return Ok(());
     }
     if !is_wider(&from, &to) {
-        let feature = format!("changing column \"{name}\" from {} to {}", column_type_name(&column.field), column_type_name(&wanted));
+        let feature = format!("changing column \"{name}\" from {} to {}", column_type_name(&column.field), column_type_name(&new_field));
         let hint = "types can be widened: integers to longer ones, REAL to DOUBLE, DECIMAL to more digits; else add a column and fill it with UPDATE";
         return Err(EngineError::unsupported(feature, Some(hint)));
     }
     let mut info = column.info.clone();
     info.initial = widened_initial(info.initial, &from, &to)?;
     if let Some(sql) = &info.default_sql {
-        let _: (ScalarValue, bool) = default_value(&ctx.engine.rules, sql, &wanted).map_err(|error| ctx.located(error))?;
+        let _: (ScalarValue, bool) = default_value(&ctx.engine.rules, sql, &new_field).map_err(|error| ctx.located(error))?;
     }
     let column = &mut draft.columns[place];
     column.field = Field::new(name, to, column.field.is_nullable());

@@ -76,15 +76,15 @@ async fn commit(ctx: &StatementContext, table: &TableSnapshot, draft: Draft) -> 
                 return Err(refused);
             }
             let Some(base) = transaction.base().table_by_id(record.id)? else { return Ok(()) };
-            let seen = Mutex::new(base);
+            let last_table = Mutex::new(base);
             transaction.check_on_commit(Box::new(move |becoming: &std::sync::Arc<Snapshot>| {
                 let now = becoming.table_by_id(record.id).map_err(|error| error.to_string())?;
                 let Some(now) = now else { return Ok(()) };
-                let mut seen = seen.lock();
-                if others_have_written(&seen, &now, becoming.version()) {
+                let mut last_table = last_table.lock();
+                if others_have_written(&last_table, &now, becoming.version()) {
                     check_existing(&now, &rules, &not_null).map_err(|error| error.to_string())?;
                 }
-                *seen = now;
+                *last_table = now;
                 Ok(())
             }));
             Ok(())

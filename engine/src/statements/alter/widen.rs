@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_value_is_kept_as_text_only_if_it_comes_back() {
-        let same = |value: ScalarValue, wanted: &str| {
-            assert_eq!(initial_text(&value, &value.data_type()).unwrap().as_deref(), Some(wanted), "{value}");
+        let same = |value: ScalarValue, expected: &str| {
+            assert_eq!(initial_text(&value, &value.data_type()).unwrap().as_deref(), Some(expected), "{value}");
         };
         same(ScalarValue::Int32(Some(-5)), "-5");
         same(ScalarValue::Utf8View(Some("it's é".into())), "it's é");

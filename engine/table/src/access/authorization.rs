@@ -180,7 +180,7 @@ impl Visibility for Authorization {
 }
 
 /// The snapshot, restricted to what the user may see.
-pub fn seen(snapshot: Arc<Snapshot>, authorization: Option<&Arc<Authorization>>) -> Arc<Snapshot> {
+pub fn visible_snapshot(snapshot: Arc<Snapshot>, authorization: Option<&Arc<Authorization>>) -> Arc<Snapshot> {
     match authorization {
         Some(authorization) if !authorization.is_admin() => Arc::new(snapshot.seen_with(Arc::<Authorization>::clone(authorization))),
         _ => snapshot,

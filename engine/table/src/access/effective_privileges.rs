@@ -68,10 +68,10 @@ impl EffectivePrivileges {
         own.and(self.on_schema(namespace).for_views())
     }
 
-    fn granted(&self, found: Option<&Privileges>) -> Privileges {
+    fn granted(&self, privileges: Option<&Privileges>) -> Privileges {
         match self.identity.is_admin() {
             true => Privileges::EVERY,
-            false => found.copied().unwrap_or_default(),
+            false => privileges.copied().unwrap_or_default(),
         }
     }
 }

@@ -61,7 +61,7 @@ pub struct SessionAccess {
     identity: Identity,
     store: Arc<Store>,
     /// The cached privileges, with the users and grants from which they were computed.
-    known: Mutex<Option<(Arc<Access>, Arc<EffectivePrivileges>)>>,
+    cache: Mutex<Option<(Arc<Access>, Arc<EffectivePrivileges>)>>,
     /// The privileges that the session's open transaction used.
     pub used: Arc<UsedPrivileges>,
 }
@@ -69,23 +69,23 @@ pub struct SessionAccess {
 impl SessionAccess {
     pub fn new(store: &Arc<Store>, identity: &Identity) -> Result<SessionAccess, EngineError> {
         let (identity, store) = (identity.clone(), Arc::clone(store));
-        let access = SessionAccess { identity, store, known: Mutex::default(), used: Arc::default() };
+        let access = SessionAccess { identity, store, cache: Mutex::default(), used: Arc::default() };
         access.effective_privileges()?;
         Ok(access)
     }
 
     pub fn effective_privileges(&self) -> Result<Arc<EffectivePrivileges>, EngineError> {
         let now = self.store.access();
-        let mut known = self.known.lock();
-        if let Some((access, effective_privileges)) = &*known
+        let mut cache = self.cache.lock();
+        if let Some((access, effective_privileges)) = &*cache
             && Arc::ptr_eq(access, &now)
         {
             return Ok(Arc::clone(effective_privileges));
         }
         // If the user is gone, nothing stays cached.
-        *known = None;
+        *cache = None;
         let effective_privileges = Arc::new(EffectivePrivileges::of(&now, self.identity.now(&now)?));
-        *known = Some((now, Arc::clone(&effective_privileges)));
+        *cache = Some((now, Arc::clone(&effective_privileges)));
         Ok(effective_privileges)
     }
 

@@ -17,7 +17,7 @@ mod statement_kinds;
 mod used_privileges;
 
 pub use audit_table::{AUDIT_TABLE, check_not_audit};
-pub use authorization::{Authorization, seen};
+pub use authorization::{Authorization, visible_snapshot};
 pub use identity::{Identity, SessionAccess};
 pub use password::{fits, hashed};
 pub use principals::{PUBLIC, all_roles, check_admins_left, no_principal, principal};

@@ -28,16 +28,16 @@ fn hash(password: &[u8]) -> Result<String, EngineError> {
 }
 
 /// Whether the password matches the hash. Without a hash no password matches, and the check takes equally long.
-pub fn fits(password: &str, known: Option<&str>) -> bool {
+pub fn fits(password: &str, stored_hash: Option<&str>) -> bool {
     /// A hash that nobody can log in with.
     static NOBODY: OnceLock<Option<String>> = OnceLock::new();
     // Computed even if it is not needed, so that timing does not show which users exist.
     let nobody = NOBODY.get_or_init(|| hash(b"nobody").ok());
-    let Some(hash) = known.or(nobody.as_deref()).and_then(|hash| PasswordHash::new(hash).ok()) else { return false };
+    let Some(hash) = stored_hash.or(nobody.as_deref()).and_then(|hash| PasswordHash::new(hash).ok()) else { return false };
     let is_too_long = password.len() > BYTES_MAX;
     let tried = if is_too_long { b"" } else { password.as_bytes() };
     let is_right = Argon2::default().verify_password(tried, &hash).is_ok();
-    is_right && known.is_some() && !is_too_long
+    is_right && stored_hash.is_some() && !is_too_long
 }
 
 #[cfg(test)]
@@ -46,14 +46,14 @@ mod tests {
 
     #[test]
     fn a_password_fits_its_own_hash_alone() {
-        let known = hashed(&Secret("right".into())).unwrap();
-        assert!(known.starts_with("$argon2id$"), "{known}");
-        assert!(fits("right", Some(&known)));
+        let stored_hash = hashed(&Secret("right".into())).unwrap();
+        assert!(stored_hash.starts_with("$argon2id$"), "{stored_hash}");
+        assert!(fits("right", Some(&stored_hash)));
         for wrong in ["wrong", "", "right ", &"r".repeat(BYTES_MAX + 1)] {
-            assert!(!fits(wrong, Some(&known)), "{wrong}");
+            assert!(!fits(wrong, Some(&stored_hash)), "{wrong}");
         }
         assert!(!fits("nobody", None));
-        assert!(hashed(&Secret("right".into())).unwrap() != known);
+        assert!(hashed(&Secret("right".into())).unwrap() != stored_hash);
     }
 
     #[test]

@@ -12,15 +12,15 @@ pub const PUBLIC: &str = "public";
 
 /// The name and all of its roles, also those inherited from other roles, and [`PUBLIC`].
 pub fn all_roles(access: &Access, name: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::from([PUBLIC.to_string()]);
+    let mut roles = BTreeSet::from([PUBLIC.to_string()]);
     let mut unseen = vec![name.to_string()];
     while let Some(name) = unseen.pop() {
         if let Some(record) = access.principal(&name) {
-            unseen.extend(record.member_of.iter().filter(|role| !found.contains(*role)).cloned());
+            unseen.extend(record.member_of.iter().filter(|role| !roles.contains(*role)).cloned());
         }
-        found.insert(name);
+        roles.insert(name);
     }
-    found
+    roles
 }
 
 /// The user or role of this name.

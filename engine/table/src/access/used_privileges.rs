@@ -24,7 +24,7 @@ struct UsedPrivilege {
 impl UsedPrivileges {
     pub fn note(&self, privilege: Privilege, object: GrantObject, schema: &str, name: &str) {
         let mut used = self.0.lock();
-        if !used.iter().any(|known| known.privilege == privilege && known.object == object) {
+        if !used.iter().any(|other| other.privilege == privilege && other.object == object) {
             used.push(UsedPrivilege { object, schema: schema.to_string(), name: name.to_string(), privilege });
         }
     }

@@ -21,17 +21,17 @@ pub fn version_of(
         Point::Version(version) => Ok(*version),
         Point::Snapshot(name) => {
             let named = snapshot.named_snapshots();
-            match named.iter().find(|known| known.name == *name) {
-                Some(known) => Ok(known.version),
-                None => Err(no_snapshot(name, named.iter().map(|known| known.name.as_str()))),
+            match named.iter().find(|entry| entry.name == *name) {
+                Some(entry) => Ok(entry.version),
+                None => Err(no_snapshot(name, named.iter().map(|entry| entry.name.as_str()))),
             }
         }
         Point::Time(sql) => version_at(store, table, time_ms(state, sql)?),
     }
 }
 
-pub fn no_snapshot<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> EngineError {
-    let near = nearest(name, known).map(|near| format!("did you mean \"{near}\"?"));
+pub fn no_snapshot<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> EngineError {
+    let near = nearest(name, names).map(|near| format!("did you mean \"{near}\"?"));
     let hint = near.or_else(|| Some("SHOW SNAPSHOTS lists them".to_string()));
     EngineError::Sql { message: format!("snapshot \"{name}\" does not exist"), position: None, hint }
 }

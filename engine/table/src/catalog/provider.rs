@@ -12,7 +12,7 @@ use pmem_store::{Author, Snapshot, StoreError};
 use super::context::CatalogContext;
 use super::listing::TableListing;
 use super::view_planner::ViewPlanner;
-use crate::access::{Authorization, SessionAccess, seen};
+use crate::access::{Authorization, SessionAccess, visible_snapshot};
 use crate::commit_guard::CommitGuard;
 use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
@@ -39,7 +39,7 @@ pub struct StoreCatalog {
     /// The session's user; `None` for the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The last version that was seen.
-    seen: Arc<AtomicU64>,
+    last_version: Arc<AtomicU64>,
     /// For planning the text of views; set once the session exists.
     pub(super) state: Arc<RwLock<Weak<RwLock<SessionState>>>>,
     /// Plans the text of views.
@@ -60,7 +60,7 @@ pub struct StatementSnapshot {
 
 impl StatementSnapshot {
     fn new(snapshot: Arc<Snapshot>, authorization: Option<Arc<Authorization>>) -> StatementSnapshot {
-        StatementSnapshot { snapshot: seen(snapshot, authorization.as_ref()), authorization }
+        StatementSnapshot { snapshot: visible_snapshot(snapshot, authorization.as_ref()), authorization }
     }
 
     /// A table. Users without SELECT on it do not see the number of rows.
@@ -112,7 +112,7 @@ impl StoreCatalog {
         access: Option<Arc<SessionAccess>>,
         views: Arc<dyn ViewPlanner>,
     ) -> Arc<Self> {
-        let (seen, state, temporary) = (Arc::new(AtomicU64::new(snapshot.version())), Arc::default(), Arc::default());
+        let (last_version, state, temporary) = (Arc::new(AtomicU64::new(snapshot.version())), Arc::default(), Arc::default());
         Arc::new(StoreCatalog {
             engine,
             statement: None,
@@ -121,7 +121,7 @@ impl StoreCatalog {
             omits_broken_views: false,
             shows_all_columns: false,
             access,
-            seen,
+            last_version,
             state,
             views,
             transaction,
@@ -221,7 +221,7 @@ impl StoreCatalog {
 
     fn last_commit(&self) -> Result<Arc<Snapshot>, EngineError> {
         let snapshot = self.engine.store().snapshot()?;
-        if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
+        if self.last_version.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
             self.engine.statistics().forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
             self.engine.rules().key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }

@@ -33,8 +33,8 @@ pub fn with_columns(
     remote: Option<&Arc<dyn RemoteTables>>,
     zone: Option<&str>,
 ) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
-    if let Some(seen) = table.downcast_ref::<TableInZone>() {
-        let reduced = with_columns(&seen.table, columns, remote, zone)?;
+    if let Some(zoned_table) = table.downcast_ref::<TableInZone>() {
+        let reduced = with_columns(&zoned_table.table, columns, remote, zone)?;
         return Ok(reduced.map(|table| table_in_zone(table, zone)));
     }
     let schema = table.schema();

@@ -20,7 +20,7 @@ pub fn is_remote(table: &CreateExternalTable) -> bool {
 
 /// Whether the location is on another node.
 pub fn is_of_node(scheme: &str) -> bool {
-    SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+    SCHEMES.iter().any(|other| scheme.eq_ignore_ascii_case(other))
 }
 
 /// An error if the statement declares something that only the node can know.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{TableFunctionArgs, TableProvider};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DFSchema, ResolvedTableReference, Result, TableReference, plan_datafusion_err};
+use datafusion::common::{DFSchema, ResolvedTableReference, Result, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
@@ -21,6 +21,7 @@ use datafusion::sql::planner::SqlToRel;
 use super::provider::StoreCatalog;
 use super::pruned_table::{is_wide, with_columns};
 use super::referenced_columns::{ReferencedColumns, query_of};
+use common::error::EngineError;
 use common::names::CATALOG;
 use sql::SqlTypes;
 
@@ -110,13 +111,13 @@ impl<'a> StatementTables<'a> {
 impl ContextProvider for StatementTables<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         let name = self.full_name(name);
-        let table = self.tables.get(&name).ok_or_else(|| plan_datafusion_err!("table '{name}' not found"))?;
+        let table = self.tables.get(&name).ok_or(EngineError::NoTable(name))?;
         Ok(provider_as_source(Arc::clone(table)))
     }
 
     fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
         let function = self.state.table_functions().get(name);
-        let function = function.ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
+        let function = function.ok_or_else(|| EngineError::NoTableFunction(name.to_string()))?;
         let context = SimplifyContext::builder()
             .with_config_options(Arc::clone(self.state.config_options()))
             .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)

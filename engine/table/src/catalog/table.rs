@@ -40,7 +40,7 @@ pub struct StoreTable {
     /// By column, planned on demand.
     defaults: OnceLock<Vec<Option<Expr>>>,
     /// The planner and the scan both need the statistics, so they are computed once: those of a log are cached nowhere else.
-    known: OnceLock<Arc<TableStatistics>>,
+    statistics: OnceLock<Arc<TableStatistics>>,
     /// An earlier version of the table: it cannot be written to, and its statistics are not worth caching.
     is_older: bool,
     /// The segments and logs whose rows the table shows; `None`: all of them.
@@ -52,7 +52,7 @@ pub struct StoreTable {
 impl StoreTable {
     pub fn new(engine: Arc<dyn CatalogContext>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let (columns, schema) = (Arc::clone(snapshot.schema()), Arc::clone(snapshot.schema()));
-        let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (definition, defaults, statistics) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         StoreTable {
             engine,
             snapshot,
@@ -61,7 +61,7 @@ impl StoreTable {
             schema,
             definition,
             defaults,
-            known,
+            statistics,
             is_older: false,
             segments: None,
             authorization: None,
@@ -96,27 +96,27 @@ impl StoreTable {
         self.authorization.as_ref().map_or(Ok(()), |authorization| authorization.table(privilege, record))
     }
 
-    fn known(&self) -> Result<Arc<TableStatistics>, StoreError> {
-        if let Some(known) = self.known.get() {
-            return Ok(Arc::clone(known));
+    fn table_statistics(&self) -> Result<Arc<TableStatistics>, StoreError> {
+        if let Some(statistics) = self.statistics.get() {
+            return Ok(Arc::clone(statistics));
         }
-        let known = match &self.segments {
+        let statistics = match &self.segments {
             Some(ids) => Arc::new(statistics_of_some(&self.snapshot, |id| ids.contains(&id))?),
             None if self.is_older => statistics_of(&self.snapshot)?,
             None => self.engine.statistics().get(&self.snapshot)?,
         };
-        let known = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
-            true => known,
-            false => Arc::new(known.seen_as(&self.columns)),
+        let statistics = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
+            true => statistics,
+            false => Arc::new(statistics.seen_as(&self.columns)),
         };
-        Ok(Arc::clone(self.known.get_or_init(|| known)))
+        Ok(Arc::clone(self.statistics.get_or_init(|| statistics)))
     }
 }
 
 impl StoreTable {
     /// The same table with one more column, the row id.
     pub fn with_row_ids(&self) -> StoreTable {
-        self.copy(with_row_id(&self.columns), self.segments.clone(), self.known.clone())
+        self.copy(with_row_id(&self.columns), self.segments.clone(), self.statistics.clone())
     }
 
     /// The same table restricted to the rows of these segments and logs. It cannot be written to.
@@ -135,8 +135,8 @@ impl StoreTable {
         Ok(self.copy(Arc::clone(&self.schema), segments, OnceLock::new()))
     }
 
-    /// The same table with other columns or rows. `known` are the statistics of the rows that it shows.
-    fn copy(&self, schema: SchemaRef, segments: Option<Arc<HashSet<u64>>>, known: OnceLock<Arc<TableStatistics>>) -> StoreTable {
+    /// The same table with other columns or rows. `statistics` are those of the rows that it shows.
+    fn copy(&self, schema: SchemaRef, segments: Option<Arc<HashSet<u64>>>, statistics: OnceLock<Arc<TableStatistics>>) -> StoreTable {
         StoreTable {
             engine: Arc::clone(&self.engine),
             snapshot: self.snapshot.clone(),
@@ -145,7 +145,7 @@ impl StoreTable {
             schema,
             definition: OnceLock::new(),
             defaults: self.defaults.clone(),
-            known,
+            statistics,
             is_older: self.is_older,
             segments,
             authorization: self.authorization.clone(),
@@ -202,10 +202,10 @@ impl TableProvider for StoreTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         // Rows are read here and nowhere else.
         self.check(Privilege::Select)?;
-        let known = self.known().map_err(store_error)?;
+        let statistics = self.table_statistics().map_err(store_error)?;
         let filters = physical_filters(state, &self.schema, filters)?;
         let partitions = state.config().target_partitions();
-        let scan = StoreScan::new(self.snapshot.clone(), Arc::clone(&self.schema), known, projection, filters, limit, partitions)?;
+        let scan = StoreScan::new(self.snapshot.clone(), Arc::clone(&self.schema), statistics, projection, filters, limit, partitions)?;
         Ok(DataSourceExec::from_data_source(scan))
     }
 
@@ -219,7 +219,7 @@ impl TableProvider for StoreTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        self.known().ok().map(|known| known.of_columns(0..self.columns.fields().len()))
+        self.table_statistics().ok().map(|statistics| statistics.of_columns(0..self.columns.fields().len()))
     }
 
     async fn insert_into(

@@ -35,11 +35,9 @@ use sql::kept_statement;
 /// Views may use views; a view that refers to itself must be stopped.
 const DEPTH_MAX: usize = 64;
 
-const TO_ITSELF: &str = "refers to itself";
-
 pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
     if catalog.view_depth >= DEPTH_MAX {
-        return plan_err!("view \"{}\" {TO_ITSELF}", record.name);
+        return Err(EngineError::ViewCycle(record.name.clone()).into_datafusion());
     }
     let state = catalog.state.read().upgrade();
     let Some(mut state) = state.map(|state| state.read().clone()) else {
@@ -53,23 +51,23 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             return error.into_datafusion();
         }
         let (kind, name) = (&record.kind, &record.name);
-        DataFusionError::Plan(match error.to_string() {
+        DataFusionError::Plan(match error {
             // Any other message may name objects that only readers of the view's text may know.
             _ if !is_shown_to(catalog, record) => {
                 format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you")
             }
             // Only one such sentence for the whole cycle.
-            message if message.ends_with(TO_ITSELF) => message,
-            message => format!("{kind} \"{name}\" cannot be used any more: {message}"),
+            EngineError::ViewCycle(_) => return error.into_datafusion(),
+            error => format!("{kind} \"{name}\" cannot be used any more: {error}"),
         })
     };
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
         Statement::CreateExternalTable(table) => {
             let is_remote = is_remote(&table);
-            let found = external_provider(&*catalog.engine, &state, table).await;
-            let found = found.map_err(|error| if is_remote { of_node(catalog, record, error) } else { broken(error) })?;
-            Ok(table_in_zone(found, state.config_options().execution.time_zone.as_deref()))
+            let provider = external_provider(&*catalog.engine, &state, table).await;
+            let provider = provider.map_err(|error| if is_remote { of_node(catalog, record, error) } else { broken(error) })?;
+            Ok(table_in_zone(provider, state.config_options().execution.time_zone.as_deref()))
         }
         statement => {
             let plan = catalog.views.plan(&state, statement).await.map_err(broken)?;

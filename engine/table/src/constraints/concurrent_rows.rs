@@ -27,14 +27,14 @@ type RowCount<'a> = (usize, Option<&'a Arc<Deletions>>);
 
 /// By part, the first new row. The transaction's own rows have the version that is being made, or are in no file yet.
 fn new_rows(base: &TableSnapshot, now: &TableSnapshot, version: u64) -> BTreeMap<u64, usize> {
-    let known = all(base, |_| true);
+    let old_parts = all(base, |_| true);
     let others = all(now, |added| added != version);
     let new = others.into_iter().filter_map(|(id, (rows, deletions))| {
         // A log may have become a segment, which keeps its id.
-        let first = match known.get(&id) {
+        let first = match old_parts.get(&id) {
             None => 0,
             // Rows that were deleted in `base` and are visible again are new too.
-            Some((_, Some(gone))) if !deletions.is_some_and(|now| gone.rows().is_subset(now.rows())) => 0,
+            Some((_, Some(old_deletions))) if !deletions.is_some_and(|now| old_deletions.rows().is_subset(now.rows())) => 0,
             Some((rows, _)) => *rows,
         };
         (first < rows).then_some((id, first))

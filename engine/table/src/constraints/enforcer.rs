@@ -83,32 +83,32 @@ impl Enforcer {
         append: impl FnOnce(&mut Transaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let keys = self.rules.keys.iter().zip(&self.keys).filter(|(_, new)| !new.is_empty());
-        let mut asked = Vec::new();
+        let mut searches = Vec::new();
         for (key, new) in keys {
             let (key_set, twice) = new.key_set().map_err(refused)?;
-            asked.push((key, new, key_set, twice));
+            searches.push((key, new, key_set, twice));
         }
-        if asked.is_empty() {
+        if searches.is_empty() {
             return append(transaction);
         }
         let before = transaction.snapshot().table_by_id(table)?;
-        let mut suspects: Vec<BTreeSet<u64>> = asked.iter().map(|(_, _, _, twice)| twice.iter().copied().collect()).collect();
+        let mut suspects: Vec<BTreeSet<u64>> = searches.iter().map(|(_, _, _, twice)| twice.iter().copied().collect()).collect();
         if let Some(before) = &before {
             let parts = all_parts(before)?;
             self.rules.filters.table_has(table, &parts.iter().map(|(part, _)| Arc::clone(part)).collect::<Vec<_>>());
-            for ((key, _, key_set, _), suspects) in asked.iter().zip(&mut suspects) {
-                let found = key_search(&self.rules, before, &parts).find(key, key_set).map_err(refused)?;
-                tracing::debug!(constraint = key.constraint, rows_read = found.rows_read, "looked for keys");
-                suspects.extend(found.hashes);
+            for ((key, _, key_set, _), suspects) in searches.iter().zip(&mut suspects) {
+                let matches = key_search(&self.rules, before, &parts).find(key, key_set).map_err(refused)?;
+                tracing::debug!(constraint = key.constraint, rows_read = matches.rows_read, "looked for keys");
+                suspects.extend(matches.hashes);
             }
         }
         append(transaction)?;
-        for ((key, new, _, _), suspects) in asked.iter().zip(&suspects) {
+        for ((key, new, _, _), suspects) in searches.iter().zip(&suspects) {
             if let Some(twice) = confirmed(&self.rules, &transaction.snapshot(), table, key, suspects)? {
                 return Err(StoreError::Refused(duplicate_message(&self.rules, key, new, &twice)));
             }
         }
-        let key_set = asked.into_iter().map(|(key, _, key_set, _)| (key.clone(), key_set)).collect();
+        let key_set = searches.into_iter().map(|(key, _, key_set, _)| (key.clone(), key_set)).collect();
         watch(&self.rules, transaction, table, key_set)
     }
 }
@@ -117,22 +117,22 @@ impl Enforcer {
 fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId, key_set: Vec<(Key, KeySet)>) -> Result<(), StoreError> {
     // A table that this transaction created is invisible to others.
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
-    let (rules, seen) = (Arc::clone(rules), Mutex::new(base));
+    let (rules, last_table) = (Arc::clone(rules), Mutex::new(base));
     transaction.check_on_commit(Box::new(move |becoming: &Arc<Snapshot>| {
         let checked = || -> Result<(), StoreError> {
             let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
-            let mut seen = seen.lock();
-            let parts = others_parts(&seen, &now, becoming.version())?;
+            let mut last_table = last_table.lock();
+            let parts = others_parts(&last_table, &now, becoming.version())?;
             for (key, key_set) in key_set.iter().filter(|_| !parts.is_empty()) {
-                let found = key_search(&rules, &now, &parts).find(key, key_set).map_err(refused)?;
-                if let Some(twice) = confirmed(&rules, becoming, table, key, &found.hashes)? {
+                let matches = key_search(&rules, &now, &parts).find(key, key_set).map_err(refused)?;
+                if let Some(twice) = confirmed(&rules, becoming, table, key, &matches.hashes)? {
                     let (table, key) = (&rules.table, key.described());
                     let message = format!("another transaction has given \"{table}\" the key {} first, which breaks {key}", twice.shown);
                     return Err(StoreError::Refused(message));
                 }
             }
             drop(parts);
-            *seen = now;
+            *last_table = now;
             Ok(())
         };
         checked().map_err(|error| error.to_string())
@@ -159,9 +159,9 @@ fn confirmed(
 pub fn confirmed_in(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>, StoreError> {
     let suspects: Vec<u64> = suspects.iter().copied().collect();
     for some in suspects.chunks(SUSPECTS_MAX) {
-        let found = duplicate(table, key, &some.iter().copied().collect()).map_err(refused)?;
-        if found.is_some() {
-            return Ok(found);
+        let duplicate_key = duplicate(table, key, &some.iter().copied().collect()).map_err(refused)?;
+        if duplicate_key.is_some() {
+            return Ok(duplicate_key);
         }
     }
     Ok(None)

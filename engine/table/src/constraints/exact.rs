@@ -21,8 +21,8 @@ pub struct Duplicate {
 /// Reads every row whose hash is among `suspects`, and returns the first duplicate key.
 pub fn duplicate(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>> {
     let encoder = key.encoder()?;
-    let mut seen: HashSet<Box<[u8]>> = HashSet::new();
-    let mut found = None;
+    let mut distinct_keys: HashSet<Box<[u8]>> = HashSet::new();
+    let mut duplicate_key = None;
     for (part, _) in table.parts {
         let next = read_zones(
             part,
@@ -39,12 +39,12 @@ pub fn duplicate(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> 
                     return Ok(ZoneCursor::Go);
                 }
                 let rows = UInt32Array::from(rows);
-                let taken = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
-                let encoded = encoder.convert_columns(&taken)?;
+                let suspect_columns = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
+                let encoded = encoder.convert_columns(&suspect_columns)?;
                 for (row, bytes) in encoded.iter().enumerate() {
-                    if !seen.insert(bytes.as_ref().into()) {
+                    if !distinct_keys.insert(bytes.as_ref().into()) {
                         let hash = hashes[rows.value(row) as usize];
-                        found = Some(Duplicate { hash, shown: key.shown(&taken, row) });
+                        duplicate_key = Some(Duplicate { hash, shown: key.shown(&suspect_columns, row) });
                         return Ok(ZoneCursor::Stop);
                     }
                 }
@@ -55,5 +55,5 @@ pub fn duplicate(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> 
             break;
         }
     }
-    Ok(found)
+    Ok(duplicate_key)
 }

@@ -82,9 +82,9 @@ impl PlannedExpr {
 }
 
 fn refuse_parts(expr: &Expr, what: &str) -> Result<()> {
-    let mut found = None;
+    let mut part = None;
     expr.apply(|node| {
-        found = match node {
+        part = match node {
             Expr::AggregateFunction(_) => Some("an aggregate"),
             Expr::WindowFunction(_) => Some("a window function"),
             Expr::Placeholder(_) => Some("a parameter"),
@@ -93,7 +93,7 @@ fn refuse_parts(expr: &Expr, what: &str) -> Result<()> {
         };
         Ok(TreeNodeRecursion::Stop)
     })?;
-    match found {
+    match part {
         Some(part) => Err(refused(part, what)),
         None => Ok(()),
     }

@@ -57,8 +57,8 @@ impl KeyFilters {
             return Ok(Arc::new(PartKeys { bounds: ZoneBounds::of(part, key)?, filter: OnceLock::new() }));
         };
         let name = (id, Arc::clone(&key.signature));
-        if let Some(known) = self.tables.lock().get(&table).and_then(|parts| parts.get(&name)) {
-            return Ok(Arc::clone(known));
+        if let Some(keys) = self.tables.lock().get(&table).and_then(|parts| parts.get(&name)) {
+            return Ok(Arc::clone(keys));
         }
         let keys = Arc::new(PartKeys { bounds: ZoneBounds::of(part, key)?, filter: OnceLock::new() });
         self.tables.lock().entry(table).or_default().insert(name, Arc::clone(&keys));
@@ -69,8 +69,8 @@ impl KeyFilters {
     pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
         self.tails.table_has(table, parts);
         let mut tables = self.tables.lock();
-        if let Some(known) = tables.get_mut(&table).filter(|known| known.len() > parts.len() * 2 + FORGOTTEN_MAX) {
-            known.retain(|(id, _), _| parts.iter().any(|part| part.segment_id() == Some(*id)));
+        if let Some(filters) = tables.get_mut(&table).filter(|filters| filters.len() > parts.len() * 2 + FORGOTTEN_MAX) {
+            filters.retain(|(id, _), _| parts.iter().any(|part| part.segment_id() == Some(*id)));
         }
     }
 
@@ -83,8 +83,8 @@ impl KeyFilters {
     /// The part's filter, built on first use; `None` if there is no memory for it.
     pub fn filter<'a>(&self, keys: &'a PartKeys, part: &ScanPart, key: &Key, declared: &Schema) -> Result<Option<&'a Bloom>> {
         if keys.filter.get().is_none() {
-            let made = self.build(part, key, declared)?;
-            let _ = keys.filter.set(made);
+            let filter = self.build(part, key, declared)?;
+            let _ = keys.filter.set(filter);
         }
         Ok(keys.filter.get().and_then(Option::as_ref).map(|filter| &filter.bloom))
     }

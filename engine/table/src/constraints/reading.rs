@@ -22,13 +22,13 @@ pub enum DeletedRows {
     Skip,
 }
 
-/// Calls `each` with the zones that `wanted` selects, until it returns that it is done.
+/// Calls `each` with the zones that `is_selected` accepts, until it returns that it is done.
 pub fn read_zones(
     part: &ScanPart,
     columns: &[usize],
     declared: &Schema,
     deleted: DeletedRows,
-    wanted: impl Fn(usize) -> bool,
+    is_selected: impl Fn(usize) -> bool,
     mut each: impl FnMut(ZoneRows) -> Result<ZoneCursor>,
 ) -> Result<ZoneCursor> {
     for batch in 0..part.batch_count() {
@@ -36,7 +36,7 @@ pub fn read_zones(
         let mut read = None;
         for start in rows.clone().step_by(ZONE_ROWS) {
             let zone = start / ZONE_ROWS;
-            if !wanted(zone) || (deleted == DeletedRows::Skip && part.is_zone_empty(zone)) {
+            if !is_selected(zone) || (deleted == DeletedRows::Skip && part.is_zone_empty(zone)) {
                 continue;
             }
             let whole = match &read {

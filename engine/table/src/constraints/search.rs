@@ -40,9 +40,9 @@ pub struct KeyMatches {
 
 impl KeySearch<'_> {
     pub fn find(&self, key: &Key, key_set: &KeySet) -> Result<KeyMatches> {
-        let mut found = KeyMatches::default();
+        let mut matches = KeyMatches::default();
         if key_set.hashes().is_empty() {
-            return Ok(found);
+            return Ok(matches);
         }
         for (part, first_row) in self.parts {
             if part.is_log() && !self.filters.tails.may_have(self.table, part, key, self.declared, key_set)? {
@@ -50,20 +50,20 @@ impl KeySearch<'_> {
             }
             let keys = self.filters.of(self.table, part, key)?;
             let Some(zones) = self.zones(part, key, &keys, key_set)? else { continue };
-            let wanted = |zone: usize| zones[zone] && (zone + 1) * ZONE_ROWS > *first_row;
-            read_zones(part, &key.columns, self.declared, DeletedRows::Skip, wanted, |zone| {
+            let is_selected = |zone: usize| zones[zone] && (zone + 1) * ZONE_ROWS > *first_row;
+            read_zones(part, &key.columns, self.declared, DeletedRows::Skip, is_selected, |zone| {
                 let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
-                found.rows_read += columns.first().map_or(0, |column| column.len());
+                matches.rows_read += columns.first().map_or(0, |column| column.len());
                 for (row, hash) in key.hashes(&columns)?.into_iter().enumerate() {
                     let row = zone.start + row;
                     if key_set.contains(hash) && row >= *first_row && is_alive(part, row) {
-                        found.hashes.insert(hash);
+                        matches.hashes.insert(hash);
                     }
                 }
                 Ok(ZoneCursor::Go)
             })?;
         }
-        Ok(found)
+        Ok(matches)
     }
 
     /// The zones of a part that must be read; `None` if there are none.

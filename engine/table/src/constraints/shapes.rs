@@ -7,16 +7,16 @@ use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 
 pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
-    table.fields().iter().zip(rows.fields()).try_for_each(|(field, given)| check_shape(field, given))
+    table.fields().iter().zip(rows.fields()).try_for_each(|(field, source)| check_shape(field, source))
 }
 
 /// Tensors with the same number of elements have the same storage type, but a different meaning.
-pub fn check_shape(field: &Field, given: &Field) -> Result<(), EngineError> {
-    if !shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given) {
+pub fn check_shape(field: &Field, source: &Field) -> Result<(), EngineError> {
+    if !shape_of(field).zip(shape_of(source)).is_some_and(|(one, other)| one != other) {
         return Ok(());
     }
-    let (name, wanted) = (field.name(), column_type_name(field));
-    let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
-    let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
+    let (name, type_name) = (field.name(), column_type_name(field));
+    let message = format!("a {} cannot go into column \"{name}\", which is a {type_name}", column_type_name(source));
+    let hint = Some(format!("CAST(… AS {type_name}) gives the same elements the other shape"));
     Err(EngineError::Sql { message, position: None, hint })
 }

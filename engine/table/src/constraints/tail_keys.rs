@@ -43,8 +43,8 @@ impl TailSets {
 
     /// Drops the sets of logs that have become segments, which have filters instead.
     pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
-        if let Some(known) = self.tables.lock().get_mut(&table) {
-            known.retain(|(id, _), _| parts.iter().any(|part| part.id() == *id && part.segment_id().is_none()));
+        if let Some(logs) = self.tables.lock().get_mut(&table) {
+            logs.retain(|(id, _), _| parts.iter().any(|part| part.id() == *id && part.segment_id().is_none()));
         }
     }
 
@@ -55,14 +55,14 @@ impl TailSets {
 
 impl TailKeys {
     fn grow(&mut self, part: &ScanPart, key: &Key, declared: &Schema) -> Result<()> {
-        let known = self.rows;
-        if part.row_count() <= known {
+        let old_rows = self.rows;
+        if part.row_count() <= old_rows {
             return Ok(());
         }
-        let is_new = |zone: usize| (zone + 1) * ZONE_ROWS > known;
+        let is_new = |zone: usize| (zone + 1) * ZONE_ROWS > old_rows;
         read_zones(part, &key.columns, declared, DeletedRows::Read, is_new, |zone| {
             let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
-            let skipped = known.saturating_sub(zone.start);
+            let skipped = old_rows.saturating_sub(zone.start);
             self.hashes.extend(key.hashes(&columns)?.into_iter().skip(skipped).filter(|hash| *hash != NO_KEY));
             Ok(ZoneCursor::Go)
         })?;

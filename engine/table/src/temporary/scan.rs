@@ -78,9 +78,9 @@ impl TemporaryScan {
 fn divide(table: &TemporaryRows, target: usize) -> Vec<Vec<ChunkRange>> {
     let mut pieces = Vec::new();
     for (chunk, rows) in table.chunks().iter().enumerate() {
-        for (batch, found) in rows.batches().iter().enumerate() {
-            let starts = (0..found.num_rows()).step_by(ZONE_ROWS);
-            pieces.extend(starts.map(|start| ChunkRange { chunk, batch, start, rows: ZONE_ROWS.min(found.num_rows() - start) }));
+        for (batch, rows_of_batch) in rows.batches().iter().enumerate() {
+            let starts = (0..rows_of_batch.num_rows()).step_by(ZONE_ROWS);
+            pieces.extend(starts.map(|start| ChunkRange { chunk, batch, start, rows: ZONE_ROWS.min(rows_of_batch.num_rows() - start) }));
         }
     }
     let target = target.clamp(1, pieces.len().div_ceil(PARTITION_PIECES_MIN).max(1));

@@ -60,8 +60,8 @@ impl TableProvider for TemporaryTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions = state.config().target_partitions();
         let scan = TemporaryScan::new(Arc::clone(&self.rows), projection, limit, partitions)?;
-        let seen = projection.map_or_else(|| Ok(Arc::clone(&self.schema)), |places| self.schema.project(places).map(Arc::new))?;
-        plan_in_zone(DataSourceExec::from_data_source(scan), &seen)
+        let schema = projection.map_or_else(|| Ok(Arc::clone(&self.schema)), |places| self.schema.project(places).map(Arc::new))?;
+        plan_in_zone(DataSourceExec::from_data_source(scan), &schema)
     }
 
     fn statistics(&self) -> Option<Statistics> {

@@ -289,8 +289,8 @@ impl OpenState {
     }
 
     fn savepoint(&self, name: &str) -> Result<usize, EngineError> {
-        let found = self.savepoints.iter().rposition(|known| known == name);
-        found.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())
+        let position = self.savepoints.iter().rposition(|other| other == name);
+        position.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())
     }
 }
 

@@ -25,8 +25,8 @@ fn without_a_privilege_a_table_is_not_there() {
         "DROP TABLE secret_plans",
         "ALTER TABLE secret_plans ADD b INT",
     ] {
-        let said = bob.unseen(sql);
-        assert!(!said.contains("did you mean"), "{sql}: {said}");
+        let message = bob.unseen(sql);
+        assert!(!message.contains("did you mean"), "{sql}: {message}");
     }
     for sql in [
         "SHOW TABLES",
@@ -128,7 +128,7 @@ fn a_view_is_read_with_the_rights_of_who_reads_it() {
 #[test]
 fn what_is_wrong_with_a_view_is_told_to_its_owner_alone() {
     let db = house(&["bob"]);
-    for (view, change, told) in [
+    for (view, change, word) in [
         ("SELECT salary FROM staff", "ALTER TABLE staff DROP COLUMN salary", "salary"),
         ("SELECT upper(name) AS n FROM staff", "ALTER TABLE staff RENAME COLUMN name TO nick", "name"),
         ("SELECT * FROM inner_view", "DROP VIEW inner_view", "inner_view"),
@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_view_is_told_to_its_owner_alone() {
         let error = db.as_user("bob").error("SELECT * FROM v").to_string();
         assert_eq!(error, "view \"v\" cannot be used: something in it is gone, or is not there for you", "{view}");
         let error = db.as_user("root").error("SELECT * FROM v").to_string();
-        assert!(error.contains("cannot be used any more") && error.contains(told), "{error}");
+        assert!(error.contains("cannot be used any more") && error.contains(word), "{error}");
         db.script("DROP VIEW v; DROP VIEW IF EXISTS inner_view; DROP TABLE staff");
     }
 }

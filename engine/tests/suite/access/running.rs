@@ -14,9 +14,9 @@ fn users_see_and_end_their_own_statements_and_administrators_everybodys() {
     let running = spawned(&bob, SILENT);
     let id = in_state(&db, SILENT, "running");
     assert_eq!(db.value(&format!("SELECT user_name FROM system.queries WHERE query_id = {id}")), "bob");
-    let seen =
+    let count =
         |session| ended(spawned(session, "SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT count%'")).unwrap().row_count();
-    assert_eq!((seen(&bob), seen(&eve)), (1, 0));
+    assert_eq!((count(&bob), count(&eve)), (1, 0));
     let denied = ended(spawned(&eve, &format!("KILL {id}"))).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::Denied);
     assert!(denied.hint().is_some_and(|hint| hint.contains("administrator")), "{denied}");

@@ -25,10 +25,10 @@ fn alter_and_rows_of_one_transaction_are_committed_together() {
     db.script("BEGIN; INSERT INTO t VALUES (-1, 'x'); DELETE FROM t WHERE a = 7; ALTER TABLE t ADD COLUMN c int DEFAULT 3; INSERT INTO t VALUES (-2, 'y', 4); DELETE FROM t WHERE a = -1");
     db.script("ALTER TABLE t ALTER COLUMN a TYPE bigint, ADD UNIQUE (a); INSERT INTO t VALUES (5000000000, 'z', NULL); INSERT INTO t VALUES (-1, 'again', 1)");
     db.run("COMMIT");
-    let wanted = ["-2|y|4", "-1|again|1", "5000000000|z|NULL"];
-    assert_eq!(db.rows("SELECT * FROM t WHERE a < 0 OR a > 20000 ORDER BY a"), wanted);
+    let expected = ["-2|y|4", "-1|again|1", "5000000000|z|NULL"];
+    assert_eq!(db.rows("SELECT * FROM t WHERE a < 0 OR a > 20000 ORDER BY a"), expected);
     let db = db.reopened();
-    assert_eq!(db.rows("SELECT * FROM t WHERE a < 0 OR a > 20000 ORDER BY a"), wanted);
+    assert_eq!(db.rows("SELECT * FROM t WHERE a < 0 OR a > 20000 ORDER BY a"), expected);
     assert_eq!(db.rows("SELECT count(*), sum(c) FROM t"), ["10003|30005"]);
     db.error("INSERT INTO t VALUES (-1, 'more', 1)");
 }

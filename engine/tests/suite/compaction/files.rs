@@ -77,8 +77,8 @@ fn old_segments_stay_as_long_as_their_versions_and_go_with_them() {
     db.run("OPTIMIZE TABLE t");
     assert!(before.iter().all(|file| file.exists()));
     assert_eq!(db.segment_files().len(), before.len() + 4);
-    let kept: u64 = db.value("SELECT sum(kept_bytes) FROM system.snapshots").parse().unwrap();
-    assert!(kept > 0);
+    let kept_bytes: u64 = db.value("SELECT sum(kept_bytes) FROM system.snapshots").parse().unwrap();
+    assert!(kept_bytes > 0);
     db.run("ALTER SYSTEM SET retention = '0'");
     assert_eq!(db.segment_files().len(), 4);
     assert_eq!(db.value("SELECT sum(kept_bytes) FROM system.snapshots"), "0");

@@ -38,13 +38,13 @@ fn what_was_compacted_is_in_the_order_of_the_key() {
         let by_key = format!("SELECT * FROM t ORDER BY {order}");
         assert!(!sorts(&db, &by_key), "{order}");
         let keys = |rows: Vec<String>| -> Vec<String> { rows.iter().map(|row| row.rsplit_once('|').unwrap().0.to_owned()).collect() };
-        let (mut found, mut wanted) = (db.rows(&by_key), expected);
+        let (mut found, mut expected) = (db.rows(&by_key), expected);
         if order == "a, b" {
-            assert_eq!(keys(found.clone()), keys(wanted.clone()), "{order}");
+            assert_eq!(keys(found.clone()), keys(expected.clone()), "{order}");
         }
         found.sort();
-        wanted.sort();
-        assert_eq!(found, wanted, "{order}");
+        expected.sort();
+        assert_eq!(found, expected, "{order}");
     }
 }
 

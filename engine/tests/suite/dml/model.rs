@@ -45,9 +45,9 @@ fn one_step(db: &Db, model: &mut Model, random: &mut Random) -> String {
     let (sql, changed) = match random.below(8) {
         0 | 1 => insert(model, random),
         2 => {
-            let gone = model.len();
+            let before = model.len();
             model.retain(|_, (of, v)| !(*of == k && v.is_some_and(|v| v < x)));
-            (format!("DELETE FROM t WHERE k = {k} AND v < {x}"), gone - model.len())
+            (format!("DELETE FROM t WHERE k = {k} AND v < {x}"), before - model.len())
         }
         3 => {
             let changed = model.values_mut().filter(|(of, _)| *of == k).map(|(_, v)| *v = v.map(|v| v + x)).count();
@@ -60,9 +60,9 @@ fn one_step(db: &Db, model: &mut Model, random: &mut Random) -> String {
         5 => update_from(model, k, x),
         6 => merge(model, x),
         _ => {
-            let gone = model.len();
+            let before = model.len();
             model.retain(|id, _| id % 37 != x % 37);
-            (format!("DELETE FROM t USING generate_series(0, 2) AS g(i) WHERE t.id % 37 = {x} % 37"), gone - model.len())
+            (format!("DELETE FROM t USING generate_series(0, 2) AS g(i) WHERE t.id % 37 = {x} % 37"), before - model.len())
         }
     };
     assert_eq!(count(db, &sql), changed as u64, "{sql}");

@@ -18,7 +18,7 @@ fn a_transaction_sees_its_own_changes_and_nobody_else_does() {
     let db = Db::new();
     in_segments(&db, 100, 2);
     let other = db.engine.session().unwrap();
-    let seen = |sql: &str| wait(run(&other, sql)).unwrap().rows();
+    let others_rows = |sql: &str| wait(run(&other, sql)).unwrap().rows();
     db.run("BEGIN");
     assert_eq!(count(&db, "UPDATE t SET v = -1 WHERE id < 10"), 10);
     assert_eq!(count(&db, "UPDATE t SET v = v - 1 WHERE v = -1"), 10);
@@ -31,9 +31,9 @@ fn a_transaction_sees_its_own_changes_and_nobody_else_does() {
         2
     );
     assert_eq!(db.rows("SELECT count(*), count(v), min(v) FROM t"), ["96|95|-2"]);
-    assert_eq!(seen("SELECT count(*), min(v) FROM t"), ["100|0"]);
+    assert_eq!(others_rows("SELECT count(*), min(v) FROM t"), ["100|0"]);
     db.run("COMMIT");
-    assert_eq!(seen("SELECT count(*), count(v), min(v) FROM t"), ["96|95|-2"]);
+    assert_eq!(others_rows("SELECT count(*), count(v), min(v) FROM t"), ["96|95|-2"]);
 }
 
 #[test]

@@ -148,8 +148,8 @@ fn values_in_a_file_that_are_not_of_their_type_are_named_and_can_be_left_out() {
         );
         let scan = FileScan::open(&[path], skipping()).unwrap();
         let progress = scan.progress();
-        let left = read(scan).unwrap();
-        assert_eq!((left.num_rows(), progress.rows_skipped()), (3, 1), "{name}");
+        let rows = read(scan).unwrap();
+        assert_eq!((rows.num_rows(), progress.rows_skipped()), (3, 1), "{name}");
     }
 }
 

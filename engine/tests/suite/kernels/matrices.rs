@@ -113,8 +113,8 @@ fn read(db: &Db, sql: &str, rows: usize, columns: usize) -> Dense {
     let mut places = Vec::new();
     for batch in &ran.batches {
         let schema = batch.schema();
-        let said = schema.field_with_name("block").unwrap().metadata()["ARROW:extension:metadata"].clone();
-        let shape: Vec<usize> = said.split(['[', ']']).nth(1).unwrap().split(',').map(|size| size.trim().parse().unwrap()).collect();
+        let metadata = schema.field_with_name("block").unwrap().metadata()["ARROW:extension:metadata"].clone();
+        let shape: Vec<usize> = metadata.split(['[', ']']).nth(1).unwrap().split(',').map(|size| size.trim().parse().unwrap()).collect();
         let key = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().clone();
         let (i, j) = (key("i"), key("j"));
         for row in 0..batch.num_rows() {

@@ -48,7 +48,7 @@ fn a_table_is_named_as_in_from_or_by_its_very_name() {
 #[test]
 fn a_table_that_is_not_there_is_shown_as_its_name_was_read() {
     let db = db();
-    let said = |name: &str| {
+    let error_parts = |name: &str| {
         let error = db.error(&format!("SELECT * FROM matrix_norm('{name}')"));
         (error.to_string(), error.hint().unwrap_or_default().to_string())
     };
@@ -59,17 +59,17 @@ fn a_table_that_is_not_there_is_shown_as_its_name_was_read() {
         ("S2.PLANE", "table \"s2.plane\" does not exist", "'S2.PLANE' was read as the table plane of the schema s2;"),
         ("1abc", "table \"1abc\" does not exist", "'1abc' was read as the table \"1abc\";"),
     ] {
-        let (found, hint) = said(name);
+        let (found, hint) = error_parts(name);
         assert_eq!(found, message, "{name}");
         assert!(hint.starts_with(read) && hint.contains("double quotes"), "{name}: {hint}");
     }
     // A name that is near says more than how this one was read.
     for (name, near) in [("Plan", "plain"), ("S2.Plaine", "plain"), ("s2.My X", "M X"), ("quiver.s2.Theirs X", "Their X")] {
-        assert_eq!(said(name).1, format!("did you mean \"{near}\"?"), "{name}");
+        assert_eq!(error_parts(name).1, format!("did you mean \"{near}\"?"), "{name}");
     }
     // What reads in one way alone is said as FROM says it.
-    assert_eq!(said("s2.plan"), ("table \"s2.plan\" does not exist".to_string(), "did you mean \"plain\"?".to_string()));
-    assert_eq!(said("s2.plan").0, db.error("SELECT * FROM s2.plan").to_string());
+    assert_eq!(error_parts("s2.plan"), ("table \"s2.plan\" does not exist".to_string(), "did you mean \"plain\"?".to_string()));
+    assert_eq!(error_parts("s2.plan").0, db.error("SELECT * FROM s2.plan").to_string());
 }
 
 #[test]

@@ -17,8 +17,8 @@ fn on(session: &Session, sql: &str) -> Ran {
 fn into_volatile_makes_a_table_of_the_session() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 1_000));
-    let made = db.run("SELECT k, sum(id) AS total INTO VOLATILE c FROM t WHERE id < 500 GROUP BY k");
-    assert_eq!((made.kind, made.rows()), (StatementKind::Write, vec!["10".to_string()]));
+    let output = db.run("SELECT k, sum(id) AS total INTO VOLATILE c FROM t WHERE id < 500 GROUP BY k");
+    assert_eq!((output.kind, output.rows()), (StatementKind::Write, vec!["10".to_string()]));
     let totals: Vec<String> = (0..10i64).map(|k| format!("{k}|{}", (0..500).filter(|id| id % 10 == k).sum::<i64>())).collect();
     assert_eq!(db.sorted_rows("SELECT * FROM c"), totals);
     assert_eq!(db.rows("SELECT c.total FROM c JOIN t ON c.k = t.id WHERE t.id = 3"), ["12400"]);
@@ -63,8 +63,8 @@ fn every_way_to_ask_for_a_table_in_memory_makes_one() {
 fn into_a_table_stores_the_rows() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 1_000));
-    let made = db.run("SELECT id, s INTO TABLE c FROM t WHERE k = 3 ORDER BY id");
-    assert_eq!((made.kind, made.rows()), (StatementKind::Write, vec!["100".to_string()]));
+    let output = db.run("SELECT id, s INTO TABLE c FROM t WHERE k = 3 ORDER BY id");
+    assert_eq!((output.kind, output.rows()), (StatementKind::Write, vec!["100".to_string()]));
     db.run("SELECT count(*) AS n INTO d FROM c");
     assert_eq!(db.error("SELECT 1 AS a INTO c").to_string(), "table \"c\" already exists");
     let db = db.reopened();

@@ -8,12 +8,12 @@ use crate::helpers::{Db, wait};
 pub fn types(db: &Db, sql: &str) -> Vec<String> {
     let names = |schema: &engine::SchemaRef| schema.fields().iter().map(|field| column_type_name(field)).collect::<Vec<_>>();
     let output = wait(db.session.execute(sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let said = names(&output.schema());
+    let types = names(&output.schema());
     let (batches, _) = wait(output.collect()).unwrap_or_else(|error| panic!("{sql}: {error}"));
     for batch in &batches {
-        assert_eq!(names(&batch.schema()), said, "{sql}");
+        assert_eq!(names(&batch.schema()), types, "{sql}");
     }
-    said
+    types
 }
 
 pub const BLOCK: &str = "TENSOR(DOUBLE, 2, 2)";
@@ -28,12 +28,12 @@ pub fn blocks() -> Db {
     db
 }
 
-fn said(error: &EngineError) -> String {
+fn message_of(error: &EngineError) -> String {
     match error {
-        EngineError::Sql { message: said, hint, .. }
-        | EngineError::Execution { message: said, hint }
-        | EngineError::Data { message: said, hint, .. }
-        | EngineError::Unsupported { feature: said, hint } => format!("{said} ({})", hint.as_deref().unwrap_or_default()),
+        EngineError::Sql { message: text, hint, .. }
+        | EngineError::Execution { message: text, hint }
+        | EngineError::Data { message: text, hint, .. }
+        | EngineError::Unsupported { feature: text, hint } => format!("{text} ({})", hint.as_deref().unwrap_or_default()),
         other => other.to_string(),
     }
 }
@@ -93,7 +93,7 @@ fn shapes_and_elements_that_cannot_be_are_refused_with_what_can() {
         ("MAP(VARCHAR, TENSOR(DOUBLE, 2))", "use a list"),
     ] {
         for sql in [format!("CREATE TABLE t (a {data_type})"), format!("SELECT CAST(NULL AS {data_type})")] {
-            let error = said(&db.error(&sql));
+            let error = message_of(&db.error(&sql));
             assert!(error.contains(words), "{sql}: {error}");
         }
     }
@@ -112,7 +112,7 @@ fn a_list_of_another_length_is_refused_with_both_lengths() {
         ("SELECT CAST([1, 2, 3] AS TENSOR(DOUBLE, 2, 2))", "a list of 3 elements cannot be a TENSOR(DOUBLE, 2, 2)"),
         ("INSERT INTO a VALUES (2, 2, ['x', '2', '3', '4'])", "x"),
     ] {
-        let error = said(&db.error(sql));
+        let error = message_of(&db.error(sql));
         assert!(error.contains(words), "{sql}: {error}");
     }
     assert_eq!(db.value("SELECT count(*) FROM a"), "3");
@@ -132,7 +132,7 @@ fn a_list_of_rows_is_a_matrix_if_it_has_the_shape() {
         ("INSERT INTO a VALUES (2, 2, [[[1, 2], [3, 4]]])", "lists within each other, 3 deep, cannot be a TENSOR(DOUBLE, 2, 2)"),
         ("SELECT CAST([[1, 2], NULL] AS TENSOR(DOUBLE, 2, 2))", "a NULL stands in the place of a list"),
     ] {
-        let error = said(&db.error(sql));
+        let error = message_of(&db.error(sql));
         assert!(error.contains(words), "{sql}: {error}");
     }
 }
@@ -156,7 +156,7 @@ fn casts_to_lists_of_fixed_size_are_right_in_every_zone() {
 fn a_tensor_of_another_shape_does_not_go_into_a_column() {
     let db = blocks();
     db.run("CREATE TABLE b (block TENSOR(DOUBLE, 4, 1))");
-    let error = said(&db.error("INSERT INTO b SELECT block FROM a"));
+    let error = message_of(&db.error("INSERT INTO b SELECT block FROM a"));
     assert!(error.contains("a TENSOR(DOUBLE, 2, 2) cannot go into column \"block\", which is a TENSOR(DOUBLE, 4, 1)"), "{error}");
     db.run("INSERT INTO b SELECT CAST(block AS TENSOR(DOUBLE, 4, 1)) FROM a");
     assert_eq!(types(&db, "SELECT * FROM b"), ["TENSOR(DOUBLE, 4, 1)"]);
@@ -186,12 +186,14 @@ fn no_statement_gives_a_column_a_tensor_of_another_shape() {
         format!("ALTER TABLE t ALTER COLUMN block SET DEFAULT {other}"),
         format!("CREATE TABLE u (block TENSOR(DOUBLE, 3, 2) DEFAULT {other})"),
     ] {
-        let error = said(&db.error(&sql));
+        let error = message_of(&db.error(&sql));
         assert!(error.contains("a TENSOR(DOUBLE, 2, 3) cannot go into column \"block"), "{sql}: {error}");
         assert!(error.contains("which is a TENSOR(DOUBLE, 3, 2) (CAST("), "{sql}: {error}");
     }
     db.run("ALTER TABLE t ALTER COLUMN block SET DEFAULT CAST([0, 0, 0, 0, 0, 0] AS TENSOR(DOUBLE, 3, 2))");
-    assert!(said(&db.error("ALTER TABLE t ALTER COLUMN block TYPE TENSOR(DOUBLE, 2, 3)")).contains("cannot go into column \"block\""));
+    assert!(
+        message_of(&db.error("ALTER TABLE t ALTER COLUMN block TYPE TENSOR(DOUBLE, 2, 3)")).contains("cannot go into column \"block\"")
+    );
     assert_eq!(db.rows("SELECT * FROM t ORDER BY id"), ["1|[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]", "2|NULL"]);
 }
 
@@ -254,6 +256,6 @@ fn a_column_of_tensors_can_be_added_and_take_another_shape() {
     let db = db.reopened();
     assert_eq!(types(&db, "SELECT v, n FROM t"), ["TENSOR(DOUBLE, 3, 2)", BLOCK]);
     assert_eq!(db.rows("SELECT * FROM t ORDER BY id"), ["1|[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]|NULL", "2|NULL|[1.0, 2.0, 3.0, 4.0]"]);
-    let error = said(&db.error("ALTER TABLE t ALTER COLUMN v TYPE TENSOR(DOUBLE, 2, 2)"));
+    let error = message_of(&db.error("ALTER TABLE t ALTER COLUMN v TYPE TENSOR(DOUBLE, 2, 2)"));
     assert!(error.contains("from TENSOR(DOUBLE, 3, 2) to TENSOR(DOUBLE, 2, 2)"), "{error}");
 }

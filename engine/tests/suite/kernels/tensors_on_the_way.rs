@@ -137,8 +137,8 @@ fn describe_says_what_the_columns_of_a_query_or_a_view_are_when_they_are_read() 
     }
     db.run(&format!("CREATE OR REPLACE VIEW v AS {}", queries[0]));
     assert_eq!(db.rows("SELECT matrix_transpose(c) FROM v WHERE c IS NOT NULL"), ["[1.0, 3.0, 2.0, 4.0]", "[5.0, 7.0, 6.0, 8.5]"]);
-    let said = wait(db.session.describe(queries[0])).unwrap();
-    assert_eq!(engine::column_type_name(said.schema.field(0)), BLOCK);
+    let description = wait(db.session.describe(queries[0])).unwrap();
+    assert_eq!(engine::column_type_name(description.schema.field(0)), BLOCK);
     assert!(db.error("DESCRIBE SELECT nothing FROM a").to_string().contains("nothing"));
     assert!(db.error("DESCRIBE nowhere").to_string().contains("nowhere"));
 }
@@ -276,12 +276,12 @@ fn parameters_are_tensors_where_the_statement_or_the_value_says_so() {
     assert_eq!(engine::column_type_name(described.schema.field(0)), BLOCK);
 
     let values = batch(2, &[2, 2]);
-    let given = RecordBatch::try_from_iter([
+    let parameters = RecordBatch::try_from_iter([
         ("i", Arc::clone(values.column(0))),
         ("j", Arc::clone(values.column(0))),
         ("b", Arc::clone(values.column(1))),
     ]);
-    assert_eq!(wait(db.session.execute_rows("INSERT INTO a VALUES ($1, $2, $3)", &given.unwrap())).unwrap(), 2);
+    assert_eq!(wait(db.session.execute_rows("INSERT INTO a VALUES ($1, $2, $3)", &parameters.unwrap())).unwrap(), 2);
     let one = values.project(&[1]).unwrap();
     let output = wait(db.session.execute_with("SELECT $1 AS x, count(*) FROM a WHERE block = $1", &one, 1)).unwrap();
     assert_eq!(engine::column_type_name(output.schema().field(0)), BLOCK);

@@ -29,9 +29,9 @@ fn a_query_ends_at_the_limit_of_its_session() {
 #[test]
 fn a_limit_is_a_number_of_milliseconds_or_a_time_as_people_write_it() {
     let db = Db::new();
-    for (said, shown) in [("'30s'", "30000"), ("'5min'", "300000"), ("'2 h'", "7200000"), ("1500", "1500"), ("0", "0")] {
-        db.run(&format!("SET quiver.statement_timeout_ms = {said}"));
-        assert_eq!(db.value("SELECT value FROM system.settings WHERE name = 'quiver.statement_timeout_ms'"), shown, "{said}");
+    for (value, shown) in [("'30s'", "30000"), ("'5min'", "300000"), ("'2 h'", "7200000"), ("1500", "1500"), ("0", "0")] {
+        db.run(&format!("SET quiver.statement_timeout_ms = {value}"));
+        assert_eq!(db.value("SELECT value FROM system.settings WHERE name = 'quiver.statement_timeout_ms'"), shown, "{value}");
         assert_eq!(db.rows("SHOW quiver.statement_timeout_ms"), [format!("quiver.statement_timeout_ms|{shown}")]);
     }
     for bad in ["'soon'", "'-1'", "'5 weeks'", "''"] {
@@ -93,9 +93,9 @@ fn a_statement_that_ends_in_time_is_not_disturbed() {
 #[test]
 fn settings_of_ours_are_found_without_their_prefix() {
     let db = Db::new();
-    for (said, shown) in [("'300ms'", "300"), ("'2s'", "2000"), ("500", "500"), ("'1d'", "86400000")] {
+    for (value, shown) in [("'300ms'", "300"), ("'2s'", "2000"), ("500", "500"), ("'1d'", "86400000")] {
         for name in ["statement_timeout", "statement_timeout_ms", "quiver.statement_timeout"] {
-            db.run(&format!("SET {name} = {said}"));
+            db.run(&format!("SET {name} = {value}"));
             assert_eq!(db.rows(&format!("SHOW {name}")), [format!("{name}|{shown}")]);
             assert_eq!(db.value("SELECT value FROM system.settings WHERE name = 'quiver.statement_timeout_ms'"), shown);
         }
@@ -113,9 +113,9 @@ fn no_hint_names_a_setting_that_is_refused() {
     {
         let error = db.error(&format!("SET {name} = 1"));
         let hint = error.hint().unwrap_or_default().to_string();
-        if let Some(meant) = hint.strip_prefix("did you mean \"").and_then(|rest| rest.strip_suffix("\"?")) {
-            db.run(&format!("SHOW {meant}"));
-            db.run(&format!("RESET {meant}"));
+        if let Some(setting) = hint.strip_prefix("did you mean \"").and_then(|rest| rest.strip_suffix("\"?")) {
+            db.run(&format!("SHOW {setting}"));
+            db.run(&format!("RESET {setting}"));
         }
     }
 }

@@ -106,12 +106,12 @@ fn waiting_counts_for_the_limit_of_time() {
 fn a_session_that_holds_a_result_open_does_not_wait_for_itself() {
     let db = one_at_once();
     let session = session(&db.engine);
-    let mut held = wait(session.execute(ENDLESS)).unwrap();
-    wait(held.next()).unwrap().unwrap();
+    let mut output = wait(session.execute(ENDLESS)).unwrap();
+    wait(output.next()).unwrap().unwrap();
     assert_eq!(ended(spawned(&session, &sql(1))).unwrap().rows(), ["11"]);
     // And it is read on as if nothing had been.
-    assert!(wait(held.next()).unwrap().unwrap().num_rows() > 0);
-    drop(held);
+    assert!(wait(output.next()).unwrap().unwrap().num_rows() > 0);
+    drop(output);
     assert_eq!(listed(&db), 0);
 }
 
@@ -191,13 +191,13 @@ fn statements_that_are_dropped_at_any_moment_leave_all_places() {
     let tasks = [1, 2].map(|number| spawned(&session(&db.engine), &sql(number)));
     assert_eq!(tasks.map(|task| ended(task).unwrap().rows()), [["11"], ["12"]]);
     // Both places, at the same time.
-    let held = [SILENT, SILENT].map(|silent| spawned(&session(&db.engine), silent));
+    let tasks = [SILENT, SILENT].map(|silent| spawned(&session(&db.engine), silent));
     let running = "SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT count(*) FROM generate_series%' AND state = 'running'";
     assert!(soon(|| db.rows(running).len() == 2), "{:?}", db.rows("SELECT state, statement FROM system.queries"));
     for id in db.rows(running) {
         db.run(&format!("KILL {id}"));
     }
-    held.into_iter().for_each(|task| assert!(ended(task).is_err()));
+    tasks.into_iter().for_each(|task| assert!(ended(task).is_err()));
 }
 
 /// Many statements of many sessions on two places: all of them come to their end.

@@ -41,7 +41,7 @@ pub fn primary_key(definition: &str) -> Option<PrimaryKey> {
 }
 
 fn key_item(tokens: &[Token]) -> Option<PrimaryKey> {
-    let is_word = |at: usize, word: &str| matches!(tokens.get(at), Some(Token::Word(found)) if found == word);
+    let is_word = |at: usize, word: &str| matches!(tokens.get(at), Some(Token::Word(text)) if text == word);
     // A column of that name would be quoted.
     if !(is_word(0, "CONSTRAINT") && is_word(2, "PRIMARY") && is_word(3, "KEY") && tokens.get(4) == Some(&Token::Mark('('))) {
         return None;
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_key_has_its_name_and_columns_in_order() {
-        let found = key("CREATE TABLE t (\n  a INTEGER NOT NULL,\n  b DECIMAL(9,2),\n  CONSTRAINT t_pkey PRIMARY KEY (b, a)\n)");
-        assert_eq!(found, Some(("t_pkey".into(), vec!["b".into(), "a".into()])));
+        let constraint = key("CREATE TABLE t (\n  a INTEGER NOT NULL,\n  b DECIMAL(9,2),\n  CONSTRAINT t_pkey PRIMARY KEY (b, a)\n)");
+        assert_eq!(constraint, Some(("t_pkey".into(), vec!["b".into(), "a".into()])));
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Tickets {
     }
 
     /// A result without a ticket. It ends with the server, as all results do.
-    pub fn read(&self, caller: &CallContext, output: QueryOutput, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        self.stream(caller, new_handle(), output, caller.client_options, kept)
+    pub fn read(&self, caller: &CallContext, output: QueryOutput, guard: impl Send + 'static) -> Result<FlightStream, Status> {
+        self.stream(caller, new_handle(), output, caller.client_options, guard)
     }
 
     fn stream(
@@ -160,12 +160,12 @@ impl Tickets {
         handle: Handle,
         output: QueryOutput,
         client_options: ClientOptions,
-        kept: impl Send + 'static,
+        guard: impl Send + 'static,
     ) -> Result<FlightStream, Status> {
         let credit = self.active_streams.credit(&caller.principal);
         let outgoing = ResultEncoder::new(output, client_options, self.stop.child_token(), Arc::clone(&credit));
         let end = DownloadHandle { cancel: outgoing.cancel(), credit, cut: caller.cut.clone() };
-        self.active_streams.get(&caller.principal, handle, end, outgoing.into_stream(kept, self.executors.lease())?)
+        self.active_streams.get(&caller.principal, handle, end, outgoing.into_stream(guard, self.executors.lease())?)
     }
 
     /// Cancels a result that waits or is being read.

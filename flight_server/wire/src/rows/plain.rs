@@ -117,20 +117,20 @@ pub fn to_wire(batch: &RecordBatch, wire: &SchemaRef) -> Result<RecordBatch, Arr
     RecordBatch::try_new_with_options(Arc::clone(wire), columns.collect::<Result<_, _>>()?, &options)
 }
 
-fn wire_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
-    match (array.data_type(), wanted) {
+fn wire_array(array: &ArrayRef, wire_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    match (array.data_type(), wire_type) {
         (DataType::Utf8View, DataType::Utf8View) => Ok(compact(array.as_string_view())),
         (DataType::BinaryView, DataType::BinaryView) => Ok(compact(array.as_binary_view())),
         (DataType::Utf8View, DataType::Utf8) => plain::<StringViewType, Utf8Type>(array.as_string_view()),
         (DataType::BinaryView, DataType::Binary) => plain::<BinaryViewType, BinaryType>(array.as_binary_view()),
-        (same, _) if same == wanted => Ok(Arc::clone(array)),
+        (same, _) if same == wire_type => Ok(Arc::clone(array)),
         (DataType::FixedSizeList(_, 0), DataType::List(item)) => {
             let (offsets, none) = (OffsetBuffer::new_zeroed(array.len()), new_empty_array(item.data_type()));
             Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, none, array.nulls().cloned())?))
         }
-        (flat, _) if flat.is_unsigned_integer() => cast(array, wanted),
+        (flat, _) if flat.is_unsigned_integer() => cast(array, wire_type),
         // Casting a nested array casts all of its values, including those outside of the slice.
-        _ => cast(&gathered(array)?, wanted),
+        _ => cast(&gathered(array)?, wire_type),
     }
 }
 
@@ -204,16 +204,16 @@ mod tests {
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["left out", long, "b"]));
         let dictionary: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([long, long, "b"]));
         let bytes = cast(&texts, &DataType::Binary).unwrap();
-        for (array, wanted) in [(&texts, DataType::Utf8View), (&dictionary, DataType::Utf8View), (&bytes, DataType::BinaryView)] {
+        for (array, wire_type) in [(&texts, DataType::Utf8View), (&dictionary, DataType::Utf8View), (&bytes, DataType::BinaryView)] {
             let sent = wire_value(array.slice(1, 2), VIEWS);
-            assert_eq!(*sent.data_type(), wanted);
+            assert_eq!(*sent.data_type(), wire_type);
             let sent = cast(&sent, &DataType::Utf8).unwrap();
             assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), [long, "b"]);
         }
         let sent = wire_value(texts.slice(1, 2), VIEWS);
-        let held =
+        let contents =
             sent.as_string_view().data_buffers().iter().map(|buffer| String::from_utf8_lossy(buffer).into_owned()).collect::<String>();
-        assert!(held.contains(long) && !held.contains("left out"), "{held}");
+        assert!(contents.contains(long) && !contents.contains("left out"), "{contents}");
     }
 
     #[test]
@@ -238,16 +238,16 @@ mod tests {
 
     #[test]
     fn parameters_have_types_that_jdbc_can_bind() {
-        let told = |data_type, types| {
+        let parameter_type = |data_type, types| {
             let schema = Schema::new(vec![Field::new("$1", data_type, true)]);
             parameter_schema(&schema, types).field(0).data_type().clone()
         };
         let instant = |unit| DataType::Timestamp(unit, Some("+00:00".into()));
-        assert_eq!(told(instant(TimeUnit::Nanosecond), JDBC), instant(TimeUnit::Millisecond));
-        assert_eq!(told(instant(TimeUnit::Nanosecond), WireTypes::default()), instant(TimeUnit::Nanosecond));
-        assert_eq!(told(DataType::Null, JDBC), DataType::Utf8);
-        assert_eq!(told(DataType::Null, VIEWS), DataType::Null);
-        assert_eq!(told(DataType::Utf8View, VIEWS), DataType::Utf8);
-        assert_eq!(told(DataType::UInt8, JDBC), DataType::UInt8);
+        assert_eq!(parameter_type(instant(TimeUnit::Nanosecond), JDBC), instant(TimeUnit::Millisecond));
+        assert_eq!(parameter_type(instant(TimeUnit::Nanosecond), WireTypes::default()), instant(TimeUnit::Nanosecond));
+        assert_eq!(parameter_type(DataType::Null, JDBC), DataType::Utf8);
+        assert_eq!(parameter_type(DataType::Null, VIEWS), DataType::Null);
+        assert_eq!(parameter_type(DataType::Utf8View, VIEWS), DataType::Utf8);
+        assert_eq!(parameter_type(DataType::UInt8, JDBC), DataType::UInt8);
     }
 }

@@ -16,17 +16,17 @@ pub fn pieces_of(batch: RecordBatch, bytes: usize, bytes_max: usize) -> Vec<Reco
 
 /// The rows of `batch` in order. Each piece has at most `bytes_max`, unless a single row has more.
 pub fn pieces(batch: RecordBatch, bytes_max: usize) -> Vec<RecordBatch> {
-    let mut left = vec![batch];
+    let mut stack = vec![batch];
     let mut done = Vec::new();
-    while let Some(batch) = left.pop() {
+    while let Some(batch) = stack.pop() {
         let rows = batch.num_rows();
         if rows <= 1 || batch_bytes(&batch) <= bytes_max {
             done.push(batch);
             continue;
         }
         let half = rows / 2;
-        left.push(batch.slice(half, rows - half));
-        left.push(batch.slice(0, half));
+        stack.push(batch.slice(half, rows - half));
+        stack.push(batch.slice(0, half));
     }
     done
 }

@@ -41,7 +41,7 @@ where
     if values.len() != measured.bytes {
         return Err(outside());
     }
-    Ok(made::<V, P>(array, measured.offsets, values))
+    Ok(plain_array::<V, P>(array, measured.offsets, values))
 }
 
 /// [`plain`] if the values are contiguous already, so that only offsets are computed. `None` if values would have to be copied.
@@ -59,11 +59,11 @@ where
     }
     i32::try_from(measured.bytes).ok()?;
     let values = lying(array.data_buffers(), first, measured.bytes)?;
-    Some(made::<V, P>(array, measured.offsets, values))
+    Some(plain_array::<V, P>(array, measured.offsets, values))
 }
 
 /// **Invariant:** the offsets are sums of the lengths in the views, and the values are those of the views, one after the other.
-fn made<V, P>(array: &GenericByteViewArray<V>, offsets: Vec<i32>, values: Buffer) -> ArrayRef
+fn plain_array<V, P>(array: &GenericByteViewArray<V>, offsets: Vec<i32>, values: Buffer) -> ArrayRef
 where
     V: ByteViewType,
     P: ByteArrayType<Offset = i32, Native = V::Native>,
@@ -80,8 +80,8 @@ where
 /// The same views, with buffers that contain only bytes that a view refers to: other bytes may belong to rows that a filter has
 /// dropped, and that the reader of the result must not see.
 pub fn compact<V: ByteViewType>(array: &GenericByteViewArray<V>) -> ArrayRef {
-    let held: usize = array.data_buffers().iter().map(Buffer::len).sum();
-    let shows_all = shown_in_order(&shown(array)) == Some(held);
+    let buffer_bytes: usize = array.data_buffers().iter().map(Buffer::len).sum();
+    let shows_all = shown_in_order(&shown(array)) == Some(buffer_bytes);
     Arc::new(if shows_all { array.clone() } else { array.gc() })
 }
 

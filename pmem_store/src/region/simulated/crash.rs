@@ -116,8 +116,8 @@ impl CrashImages {
     }
 
     /// One of the images at the end of the trace.
-    pub(super) fn last(initial: &[u8], events: Vec<Event>, kept: SurvivingStores) -> Vec<u8> {
-        let (index, seed) = match kept {
+    pub(super) fn last(initial: &[u8], events: Vec<Event>, survivors: SurvivingStores) -> Vec<u8> {
+        let (index, seed) = match survivors {
             SurvivingStores::Nothing => (0, 0),
             SurvivingStores::Everything => (1, 0),
             SurvivingStores::Any { seed } => (2, seed),

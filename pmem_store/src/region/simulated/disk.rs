@@ -69,9 +69,9 @@ impl Disk {
     }
 
     /// The possible contents of the files after a loss of power now.
-    pub fn after_power_cut(&self, kept: SurvivingStores) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub fn after_power_cut(&self, survivors: SurvivingStores) -> BTreeMap<PathBuf, Vec<u8>> {
         let files = self.files.lock().clone();
-        files.into_iter().map(|(path, trace)| (path, trace.after_power_cut(kept))).collect()
+        files.into_iter().map(|(path, trace)| (path, trace.after_power_cut(survivors))).collect()
     }
 
     /// Registers a new file.

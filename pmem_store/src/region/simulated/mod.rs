@@ -79,8 +79,7 @@ impl Trace {
     }
 
     pub(crate) fn on(disk: &Disk, path: &Path, read: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Trace> {
-        let known = disk.find(path);
-        let trace = match known {
+        let trace = match disk.find(path) {
             Some(trace) => trace,
             None => Trace::new(read()?.into(), Some(disk)),
         };
@@ -122,8 +121,8 @@ impl Trace {
     }
 
     /// A possible content of the file after a loss of power now.
-    pub fn after_power_cut(&self, kept: SurvivingStores) -> Vec<u8> {
-        CrashImages::last(&self.initial, self.events(), kept)
+    pub fn after_power_cut(&self, survivors: SurvivingStores) -> Vec<u8> {
+        CrashImages::last(&self.initial, self.events(), survivors)
     }
 
     /// Writes to the file too, so that others can read the bytes.

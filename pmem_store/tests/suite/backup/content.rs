@@ -45,7 +45,7 @@ fn eventful() -> Place {
 fn a_restored_store_is_what_the_store_was() {
     let place = eventful();
     let (store, version) = (&place.store, last(&place.store));
-    let (wanted, all) = (described(store), values(store));
+    let (description, all) = (described(store), values(store));
     let old = store.snapshot().unwrap().named_snapshots()[0].version;
     let report = place.backup();
     assert_eq!(report.version, version);
@@ -54,7 +54,7 @@ fn a_restored_store_is_what_the_store_was() {
     delete(store, "t", 300..400);
     assert_eq!(place.problems(), Vec::<String>::new());
     let restored = place.restored("restored");
-    assert_eq!(described(&restored), wanted);
+    assert_eq!(described(&restored), description);
     assert_eq!(values(&restored), all);
     assert_eq!(values_at(&restored, old), values_at(store, old));
     assert!(restored.check(|_| {}).unwrap().problems.is_empty());
@@ -127,14 +127,14 @@ fn logs_are_copied_without_their_room_and_have_it_again_when_restored() {
         let all = files_below(dir).into_iter().filter(|path| path.extension().is_some_and(|suffix| suffix == "log"));
         all.map(|path| dir.join(path)).collect()
     };
-    let (own, kept) = (logs(&place.path("store")), logs(&place.path("backup")));
-    assert!(kept[0].metadata().unwrap().len() < 10_000);
+    let (own, backup_logs) = (logs(&place.path("store")), logs(&place.path("backup")));
+    assert!(backup_logs[0].metadata().unwrap().len() < 10_000);
     let restored = place.restored("restored");
-    let made = logs(&place.path("restored"));
+    let restored_logs = logs(&place.path("restored"));
     let size = own[0].metadata().unwrap().len();
-    assert_eq!(made[0].metadata().unwrap().len(), size);
-    assert!(made[0].metadata().unwrap().blocks() * 512 >= size, "not all bytes are reserved");
-    assert_eq!(made[0].metadata().unwrap().nlink(), 1);
+    assert_eq!(restored_logs[0].metadata().unwrap().len(), size);
+    assert!(restored_logs[0].metadata().unwrap().blocks() * 512 >= size, "not all bytes are reserved");
+    assert_eq!(restored_logs[0].metadata().unwrap().nlink(), 1);
     insert(&restored, 10..20);
     drop(restored);
     assert_eq!(values(&open(&place.path("restored"))), (0..20).collect::<Vec<_>>());
@@ -174,9 +174,9 @@ fn a_store_of_before_ids_gets_one_when_it_is_opened_for_writing() {
     back_up(&open_read_only(dir.path()).unwrap(), &backup).unwrap();
     back_up(&open(dir.path()), &backup).unwrap();
     restore(&backup, &other.path().join("restored")).unwrap();
-    let (made, was) = (open(&other.path().join("restored")), open(dir.path()));
-    assert_eq!(described(&made), described(&was));
-    assert_eq!(read(&table(&made, "t")), read(&table(&was, "t")));
+    let (restored, was) = (open(&other.path().join("restored")), open(dir.path()));
+    assert_eq!(described(&restored), described(&was));
+    assert_eq!(read(&table(&restored, "t")), read(&table(&was, "t")));
 }
 
 #[test]

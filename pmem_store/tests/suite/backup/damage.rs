@@ -29,17 +29,17 @@ fn cut(path: &Path) {
 fn damage_of_any_kind_is_found_and_named_and_nothing_is_restored() {
     type Hurt = fn(&Path);
     let flipped: Hurt = |path| flip(path, fs::metadata(path).unwrap().len() as usize / 2);
-    let gone: Hurt = |path| fs::remove_file(path).unwrap();
+    let missing: Hurt = |path| fs::remove_file(path).unwrap();
     let empty: Hurt = |path| fs::write(path, b"").unwrap();
     let place = sample();
     let backup = place.path("backup");
-    let kept = files_below(&backup);
+    let files = files_below(&backup);
     let segment = segments_of(&backup).remove(0);
-    let log = backup.join(kept.iter().find(|path| path.extension().is_some_and(|suffix| suffix == "log")).unwrap());
+    let log = backup.join(files.iter().find(|path| path.extension().is_some_and(|suffix| suffix == "log")).unwrap());
     let mut victims = vec![segment.clone(), log, backup.join("state-1/catalog.redb")];
     victims.extend(["sums.arrow", "zones.arrow", "columns.arrow"].map(|suffix| segment.with_extension(suffix)));
     for victim in victims {
-        for (hurt, name) in [(flipped, "flipped"), (gone, "gone"), (empty, "empty"), (cut as Hurt, "cut")] {
+        for (hurt, name) in [(flipped, "flipped"), (missing, "gone"), (empty, "empty"), (cut as Hurt, "cut")] {
             let sound = fs::read(&victim).unwrap();
             hurt(&victim);
             let problems = place.problems();
@@ -88,7 +88,7 @@ fn a_head_of_a_later_format_asks_for_a_newer_version() {
 fn unnamed_files_do_no_harm_and_go_with_the_next_backup() {
     let place = sample();
     let backup = place.path("backup");
-    let (before, wanted) = (files_below(&backup).len(), values(&place.store));
+    let (before, contents) = (files_below(&backup).len(), values(&place.store));
     let segment = segments_of(&backup).remove(0);
     for name in ["99-0123456789abcdef.arrow", "99-0123456789abcdef.sums.arrow", "new-1-0123456789abcdef.arrow"] {
         fs::write(segment.with_file_name(name), b"left").unwrap();
@@ -97,7 +97,7 @@ fn unnamed_files_do_no_harm_and_go_with_the_next_backup() {
     fs::write(backup.join("quiver-backup.new"), b"").unwrap();
     fs::write(backup.join("notes.txt"), b"mine").unwrap();
     assert_eq!(place.problems(), Vec::<String>::new());
-    assert_eq!(values(&place.restored("restored")), wanted);
+    assert_eq!(values(&place.restored("restored")), contents);
     place.backup();
     assert_eq!(files_below(&backup).len(), before + 1, "the notes");
 }
@@ -106,7 +106,7 @@ fn unnamed_files_do_no_harm_and_go_with_the_next_backup() {
 fn a_damaged_file_of_the_store_is_not_copied_and_the_backup_stays() {
     let place = sample();
     append(&place.store, "t", &[ints(100_000..150_000)]);
-    let wanted = values(&place.restored("restored"));
+    let contents = values(&place.restored("restored"));
     let path = place.path("store").join("segments").join(segment_files(&place.path("store")).pop().unwrap());
     let path = if path.extension().is_some_and(|suffix| suffix == "log") {
         table(&place.store, "t").segments()[1].path().to_path_buf()
@@ -117,7 +117,7 @@ fn a_damaged_file_of_the_store_is_not_copied_and_the_backup_stays() {
     let error = place.store.backup(&place.path("backup"), true, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(error.contains("quiver check") && error.contains(path.file_name().unwrap().to_str().unwrap()), "{error}");
     assert_eq!(place.problems(), Vec::<String>::new());
-    assert_eq!(values(&place.restored("again")), wanted);
+    assert_eq!(values(&place.restored("again")), contents);
     cut(&path);
     let error = back_up(&place.store, &place.path("backup")).unwrap_err().to_string();
     assert!(error.contains("quiver check"), "{error}");
@@ -142,7 +142,7 @@ fn log_of(dir: &Path) -> PathBuf {
 #[test]
 fn a_damaged_log_of_the_store_is_not_copied_and_the_backup_stays() {
     let place = sample();
-    let wanted = values(&place.restored("restored"));
+    let contents = values(&place.restored("restored"));
     insert(&place.store, 60_000..60_010);
     let log = log_of(&place.path("store"));
     flip_in_place(&log, IN_FIRST_RECORD);
@@ -150,7 +150,7 @@ fn a_damaged_log_of_the_store_is_not_copied_and_the_backup_stays() {
     assert!(error.contains("quiver check") && error.contains(log.to_str().unwrap()), "{error}");
     assert!(error.contains("byte 4096: a record is not whole"), "{error}");
     assert_eq!(place.problems(), Vec::<String>::new());
-    assert_eq!(values(&place.restored("again")), wanted);
+    assert_eq!(values(&place.restored("again")), contents);
 }
 
 #[test]
@@ -172,19 +172,19 @@ fn a_log_that_was_damaged_before_its_checksum_was_taken_is_found() {
 #[test]
 fn a_damaged_copy_replaces_no_file() {
     let place = sample();
-    let kept = segments_of(&place.path("backup")).remove(0);
+    let segment = segments_of(&place.path("backup")).remove(0);
     let own = table(&place.store, "t").segments()[0].path().to_path_buf();
     // One file is still a link, so all are copied again.
-    let (zones, own_zones) = (kept.with_extension("zones.arrow"), own.with_extension("zones.arrow"));
+    let (zones, own_zones) = (segment.with_extension("zones.arrow"), own.with_extension("zones.arrow"));
     fs::remove_file(&zones).unwrap();
     fs::hard_link(own_zones, zones).unwrap();
-    let wanted = values(&place.restored("restored"));
+    let contents = values(&place.restored("restored"));
     flip_in_place(&own, fs::metadata(&own).unwrap().len() / 2);
     let before = files_below(&place.path("backup"));
     let error = place.store.backup(&place.path("backup"), true, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(error.contains("quiver check") && error.contains(own.to_str().unwrap()), "{error}");
     assert_eq!(place.problems(), Vec::<String>::new());
-    assert_eq!(values(&place.restored("again")), wanted);
+    assert_eq!(values(&place.restored("again")), contents);
     let before = before.into_iter().chain([PathBuf::from("quiver-backup.new")]).collect::<std::collections::BTreeSet<_>>();
     assert_eq!(files_below(&place.path("backup")).into_iter().collect::<std::collections::BTreeSet<_>>(), before);
 }

@@ -13,26 +13,26 @@ fn sample() -> (Place, Vec<i64>) {
     append(&place.store, "t", &[ints(0..1_000)]);
     insert(&place.store, 1_000..1_010);
     place.store.backup(&place.path("backup"), true, &mut |_| ControlFlow::Continue(())).unwrap();
-    let wanted = values(&place.store);
+    let contents = values(&place.store);
     clear(&place.store);
     for at in 2..6 {
         append(&place.store, "t", &[ints(at * 10_000..at * 10_000 + 5_000)]);
     }
     insert(&place.store, 0..10);
     place.store.set_retention_ms(0).unwrap();
-    (place, wanted)
+    (place, contents)
 }
 
 #[test]
 fn a_backup_that_fails_leaves_the_one_before_it() {
-    let (place, wanted) = sample();
+    let (place, contents) = sample();
     create_table(&place.store, "u", &ints(0..1).schema());
     append(&place.store, "u", &[ints(0..10)]);
     let in_the_way = place.path("backup").join("segments").join(table(&place.store, "u").record().id.to_string());
     fs::write(&in_the_way, b"").unwrap();
     back_up(&place.store, &place.path("backup")).unwrap_err();
     assert_eq!(place.problems(), Vec::<String>::new());
-    assert_eq!(values(&place.restored("one")), wanted);
+    assert_eq!(values(&place.restored("one")), contents);
     fs::remove_file(in_the_way).unwrap();
     place.backup();
     assert_eq!(values(&place.restored("two")), values(&place.store));
@@ -40,15 +40,15 @@ fn a_backup_that_fails_leaves_the_one_before_it() {
 
 #[test]
 fn a_backup_that_is_stopped_leaves_the_one_before_it_and_the_next_goes_on() {
-    let (place, wanted) = sample();
-    let mut asked = 0;
+    let (place, contents) = sample();
+    let mut calls = 0;
     let error = place.store.backup(&place.path("backup"), true, &mut |_| {
-        asked += 1;
-        if asked == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        calls += 1;
+        if calls == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let error = error.unwrap_err().to_string();
     assert!(error.contains("stopped") && error.contains("as it was"), "{error}");
-    assert_eq!(values(&place.restored("one")), wanted);
+    assert_eq!(values(&place.restored("one")), contents);
     let next = place.backup();
     assert!(next.kept.files > 0, "{next:?}");
     assert_eq!(values(&place.restored("two")), values(&place.store));
@@ -80,9 +80,9 @@ fn child_place() -> (PathBuf, usize) {
 fn backed_up(dir: &Path) -> Vec<i64> {
     assert_eq!(problems_of(&dir.join("backup")), Vec::<String>::new());
     restore(&dir.join("backup"), &dir.join("restored")).unwrap();
-    let found = values(&open(&dir.join("restored")));
+    let contents = values(&open(&dir.join("restored")));
     fs::remove_dir_all(dir.join("restored")).unwrap();
-    found
+    contents
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn a_process_killed_in_a_backup_leaves_the_one_before_it() {
     if in_child() {
         let (dir, step) = child_place();
         let store = open_read_only(&dir.join("store")).unwrap();
-        let mut asked = 0;
+        let mut calls = 0;
         let done = store.backup(&dir.join("backup"), true, &mut |_| {
-            asked += 1;
-            if asked == step {
+            calls += 1;
+            if calls == step {
                 std::process::abort();
             }
             ControlFlow::Continue(())
@@ -101,12 +101,12 @@ fn a_process_killed_in_a_backup_leaves_the_one_before_it() {
         done.unwrap();
         return;
     }
-    let (Place { dir, store }, wanted) = sample();
+    let (Place { dir, store }, contents) = sample();
     let all = values(&store);
     drop(store);
     let mut step = 1;
     while !run_child("a_process_killed_in_a_backup_leaves_the_one_before_it", dir.path(), step) {
-        assert_eq!(backed_up(dir.path()), wanted, "killed at step {step}");
+        assert_eq!(backed_up(dir.path()), contents, "killed at step {step}");
         step += 1;
         assert!(step < 50);
     }
@@ -133,7 +133,7 @@ fn a_disk_that_is_full_leaves_the_backup_before_and_no_more() {
         assert!(!dir.join("other").exists());
         return;
     }
-    let (Place { dir, store }, wanted) = sample();
+    let (Place { dir, store }, contents) = sample();
     append(&store, "t", &[ints(0..1_000_000)]);
     drop(store);
     let before = files_below(&dir.path().join("backup"));
@@ -142,7 +142,7 @@ fn a_disk_that_is_full_leaves_the_backup_before_and_no_more() {
         let test = "a_disk_that_is_full_leaves_the_backup_before_and_no_more";
         assert!(run_child(test, dir.path(), limit), "limit {limit}");
         assert_eq!(files_below(&dir.path().join("backup")), before);
-        assert_eq!(backed_up(dir.path()), wanted);
+        assert_eq!(backed_up(dir.path()), contents);
     }
 }
 

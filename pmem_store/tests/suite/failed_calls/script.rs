@@ -36,7 +36,7 @@ fn values(table: &TableSnapshot) -> Result<Vec<i64>, StoreError> {
         let mut position = 0u32;
         for chunk in 0..tail.chunk_count() {
             for value in tail.chunk(chunk)?.column(0).as_primitive::<Int64Type>().values() {
-                if tail.deletions().is_none_or(|gone| !gone.rows().contains(position)) {
+                if tail.deletions().is_none_or(|deletions| !deletions.rows().contains(position)) {
                     values.push(*value);
                 }
                 position += 1;
@@ -99,18 +99,18 @@ fn delete_first(store: &Store, name: &str) -> Result<(), StoreError> {
 fn compact(store: &Store, name: &str) -> Result<(), StoreError> {
     let before = find(store, name)?;
     let id = before.record().id;
-    let kept = live_ints(&before);
+    let values = live_ints(&before);
     let mut appender = store.appender(id, ints(0..1).schema())?;
-    appender.write(batch(vec![("v", Arc::new(Int64Array::from(kept)))]))?;
+    appender.write(batch(vec![("v", Arc::new(Int64Array::from(values)))]))?;
     let added = appender.finish()?;
-    let mut seen = 0;
+    let mut position = 0;
     let removed = before.segments().iter().map(|segment| {
-        let is_gone = |row: &u32| segment.deletions().is_some_and(|gone| gone.rows().contains(*row));
+        let is_gone = |row: &u32| segment.deletions().is_some_and(|deletions| deletions.rows().contains(*row));
         let places = (0..segment.record().sealed.row_count as u32).map(|row| match is_gone(&row) {
             true => u32::MAX,
             false => {
-                seen += 1;
-                seen - 1
+                position += 1;
+                position - 1
             }
         });
         ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), row_mapping: places.collect() }

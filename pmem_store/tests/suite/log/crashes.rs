@@ -183,22 +183,22 @@ impl Explorer {
     fn explore(&mut self, image: &[u8], durable: &[Record], optional: &[Record], depth: usize) {
         self.images += 1;
         // Flushed or not, a record that the catalog does not know ends the log.
-        let known = |records: &[Record]| records.iter().take_while(|record| !record.with_catalog).cloned().collect();
-        let (durable, optional): (Vec<Record>, Vec<Record>) = (known(durable), known(optional));
+        let records_before_catalog = |records: &[Record]| records.iter().take_while(|record| !record.with_catalog).cloned().collect();
+        let (durable, optional): (Vec<Record>, Vec<Record>) = (records_before_catalog(durable), records_before_catalog(optional));
         overwrite(&self.fixture.path, 0, image);
         // The catalog has no version of a record that waits for it.
         let reader = found_in(&self.fixture.open_read_only(&|_| false).unwrap());
         let log = self.fixture.open_as(self.kind, &|_| false).unwrap();
-        let found = found_in(&log);
-        assert_eq!(found, reader);
-        assert!(found.len() >= durable.len(), "{found:?} where {durable:?} was flushed");
-        assert_eq!(found[..durable.len()], durable);
-        assert_eq!(found[durable.len()..], optional[..(found.len() - durable.len()).min(optional.len())]);
+        let records = found_in(&log);
+        assert_eq!(records, reader);
+        assert!(records.len() >= durable.len(), "{records:?} where {durable:?} was flushed");
+        assert_eq!(records[..durable.len()], durable);
+        assert_eq!(records[durable.len()..], optional[..(records.len() - durable.len()).min(optional.len())]);
         if depth == 0 {
             return;
         }
         // New records with the versions, lengths and most bytes of what may have been lost, and other values.
-        let last = found.last().map_or(0, |record| record.version);
+        let last = records.last().map_or(0, |record| record.version);
         let base = 1_000 * (depth as i64 + 1);
         let next = [1, 2, 1, 1].iter().enumerate().map(|(at, rows)| {
             let start = base + 10 * at as i64;
@@ -208,7 +208,7 @@ impl Explorer {
         drop(log);
         for (fences, image) in images(&run.trace, image, self.every) {
             let acknowledged = run.acknowledged_at(fences);
-            let durable: Vec<Record> = found.iter().chain(&run.records[..acknowledged]).cloned().collect();
+            let durable: Vec<Record> = records.iter().chain(&run.records[..acknowledged]).cloned().collect();
             self.explore(&image, &durable, &run.records[acknowledged..], depth - 1);
         }
     }
@@ -229,9 +229,9 @@ fn crash_run_everywhere(kind: RegionKind, records: &[Record], flush_after: &[usi
     drop(log);
     // Before its header is durable nothing refers to the log.
     let initial = vec![0; CAPACITY as usize];
-    let made = run.trace.events()[..created].iter().filter(|event| **event == Event::Fence).count();
+    let header_fences = run.trace.events()[..created].iter().filter(|event| **event == Event::Fence).count();
     let every = if depth == 0 { 1 } else { 3 };
-    for (fences, image) in images(&run.trace, &initial, every).into_iter().filter(|(fences, _)| *fences >= made) {
+    for (fences, image) in images(&run.trace, &initial, every).into_iter().filter(|(fences, _)| *fences >= header_fences) {
         let acknowledged = run.acknowledged_at(fences);
         explorer.explore(&image, &records[..acknowledged], &records[acknowledged..], depth);
     }
@@ -329,9 +329,9 @@ fn random_parts_of_what_was_not_flushed_do_not_make_a_record() {
     let limits = CrashLimits { seed: 3, images_max: 2_000 };
     for image in run.trace.crash_images_within(limits).filter(|image| image.fences > 0) {
         overwrite(&fixture.path, 0, &image.bytes);
-        let found = found_in(&fixture.open_read_only(&always).unwrap());
-        assert!(found.len() >= run.acknowledged_at(image.fences));
-        assert_eq!(found, run.records[..found.len()]);
+        let records = found_in(&fixture.open_read_only(&always).unwrap());
+        assert!(records.len() >= run.acknowledged_at(image.fences));
+        assert_eq!(records, run.records[..records.len()]);
     }
 }
 

@@ -110,8 +110,8 @@ fn many_appenders_and_readers_at_once_see_whole_commits_in_order() {
                             continue;
                         }
                         let rows = rows_of(&view);
-                        let found = rows.column(0).as_primitive::<Int64Type>().values();
-                        assert!(found.iter().enumerate().all(|(row, value)| row as i64 == *value));
+                        let values = rows.column(0).as_primitive::<Int64Type>().values();
+                        assert!(values.iter().enumerate().all(|(row, value)| row as i64 == *value));
                     }
                 });
             }

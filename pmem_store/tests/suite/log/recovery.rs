@@ -22,11 +22,11 @@ fn log_of_records(records: i64) -> (Fixture, Vec<usize>) {
 /// The values found if the file has these bytes; readers and the writer find the same.
 fn found_in(fixture: &Fixture, bytes: &[u8]) -> Vec<i64> {
     overwrite(&fixture.path, 0, bytes);
-    let found = values(&fixture.open_read_only(&always).unwrap());
+    let ints = values(&fixture.open_read_only(&always).unwrap());
     assert_eq!(fs::read(&fixture.path).unwrap(), bytes, "a reader writes nothing");
     // It is simulated, because so many real flushes take a while.
-    assert_eq!(values(&fixture.open_as(RegionKind::Simulated, &always).unwrap()), found);
-    found
+    assert_eq!(values(&fixture.open_as(RegionKind::Simulated, &always).unwrap()), ints);
+    ints
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn a_record_that_waits_for_the_catalog_counts_only_if_the_catalog_has_its_versio
     log.flush(appended.end_offset).unwrap();
     drop(log);
     let before = fs::read(&fixture.path).unwrap();
-    let asked = std::cell::RefCell::new(Vec::new());
+    let versions = std::cell::RefCell::new(Vec::new());
     let is_committed = |version| {
-        asked.borrow_mut().push(version);
+        versions.borrow_mut().push(version);
         version == 9
     };
     assert_ints(&fixture.open_read_only(&is_committed).unwrap(), 0..6);
     assert_ints(&fixture.open_as(RegionKind::Auto, &is_committed).unwrap(), 0..6);
-    assert_eq!(asked.into_inner(), [9, 9], "only such records are asked for");
+    assert_eq!(versions.into_inner(), [9, 9], "only such records are asked for");
     assert_ints(&fixture.open_read_only(&|_| false).unwrap(), 0..3);
     assert_eq!(fs::read(&fixture.path).unwrap(), before);
     // Once the writer was told no, the record is gone, even if the catalog assigns the version again.

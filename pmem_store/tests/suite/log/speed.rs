@@ -134,12 +134,12 @@ fn putting_single_rows_into_a_store() {
         let mut transaction = store.begin().unwrap();
         transaction.append_rows(id, rows[0].clone()).unwrap();
         transaction.commit("INSERT").unwrap();
-        let known = TableVersion::from(&table(&store, "t"));
+        let table_version = TableVersion::from(&table(&store, "t"));
         let clock = Clock::start();
         for row in &rows {
             match durability {
-                None => store.append_at_once(&known, row).unwrap().unwrap(),
-                Some(_) => store.append_rows(&known, row, durability).unwrap().unwrap().wait().unwrap(),
+                None => store.append_at_once(&table_version, row).unwrap().unwrap(),
+                Some(_) => store.append_rows(&table_version, row, durability).unwrap().unwrap().wait().unwrap(),
             };
         }
         clock.report(if durability.is_none() { "append_at_once" } else { "append_rows" }, ROWS);

@@ -34,10 +34,10 @@ fn log_with(batches: &[RecordBatch]) -> (Fixture, TailLog) {
     (fixture, log)
 }
 
-fn assert_columns(found: &RecordBatch, expected: &RecordBatch) {
-    assert_eq!(found.num_rows(), expected.num_rows());
+fn assert_columns(actual: &RecordBatch, expected: &RecordBatch) {
+    assert_eq!(actual.num_rows(), expected.num_rows());
     for (index, column) in expected.columns().iter().enumerate() {
-        assert_eq!(found.column(index), column, "{}", column.data_type());
+        assert_eq!(actual.column(index), column, "{}", column.data_type());
     }
 }
 
@@ -47,9 +47,9 @@ fn every_type_reads_back_equal_and_in_place_from_a_log() {
         let (fixture, log) = log_with(std::slice::from_ref(&written));
         let assert_log = |log: &TailLog| {
             let view = log.view(1).unwrap();
-            let found = view.chunk(0).unwrap();
-            assert_columns(&found, &written);
-            for column in found.columns() {
+            let chunk = view.chunk(0).unwrap();
+            assert_columns(&chunk, &written);
+            for column in chunk.columns() {
                 assert_in_place(&column.to_data(), view.mapping());
             }
         };

@@ -80,9 +80,9 @@ fn records_of_any_size_give_the_same_chunks_at_every_version() {
         expected.push((commit(&log, &record), next));
         if random.below(4) == 0 {
             let (version, rows) = expected[random.below(expected.len())];
-            let found = rows_of(&log.view(version).unwrap());
-            assert_eq!(found.num_rows() as i64, rows);
-            assert_eq!(found.slice(found.num_rows() - 1, 1), row(rows - 1));
+            let batch = rows_of(&log.view(version).unwrap());
+            assert_eq!(batch.num_rows() as i64, rows);
+            assert_eq!(batch.slice(batch.num_rows() - 1, 1), row(rows - 1));
         }
     }
     assert_ints(&log, 0..next);
@@ -130,8 +130,8 @@ fn memory_of_a_log_of_small_records_is_bounded_by_its_rows() {
         log.append(&row(number), number as u64 + 1, false).unwrap();
     }
     let chunks = log.view(u64::MAX).unwrap().chunks().unwrap();
-    let held: usize = chunks.iter().map(|(_, chunk)| chunk.get_array_memory_size()).sum();
-    assert!(held < 20_000 * 300, "{held}");
+    let bytes: usize = chunks.iter().map(|(_, chunk)| chunk.get_array_memory_size()).sum();
+    assert!(bytes < 20_000 * 300, "{bytes}");
     // The combined rows do not keep the file mapped.
     let column = Arc::clone(chunks[0].1.column(1));
     let mapping = Arc::clone(log.view(0).unwrap().mapping());

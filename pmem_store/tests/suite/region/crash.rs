@@ -33,7 +33,7 @@ fn crash_images_hold_all_that_was_flushed_and_any_part_of_the_rest() {
 
 #[test]
 fn bytes_made_in_place_may_be_lost_until_they_are_flushed() {
-    let made = |is_flushed: bool| {
+    let trace_of = |is_flushed: bool| {
         simulated(256, |region| {
             region.write_with(64, 8, &mut |bytes| bytes.fill(7)).expect("in range");
             if is_flushed {
@@ -42,8 +42,8 @@ fn bytes_made_in_place_may_be_lost_until_they_are_flushed() {
         })
     };
     let has_all = |image: &Vec<u8>| image[64..72] == [7; 8];
-    assert!(made(false).crash_images().any(|image| !has_all(&image)));
-    let images: Vec<Vec<u8>> = made(true).crash_images().collect();
+    assert!(trace_of(false).crash_images().any(|image| !has_all(&image)));
+    let images: Vec<Vec<u8>> = trace_of(true).crash_images().collect();
     assert!(images.last().is_some_and(has_all));
 }
 

@@ -39,7 +39,7 @@ pub fn values_of(table: &TableSnapshot) -> Vec<i64> {
     for tail in table.tails() {
         let chunks =
             (0..tail.chunk_count()).flat_map(|chunk| tail.chunk(chunk).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec());
-        let is_live = |row: &usize| tail.deletions().is_none_or(|gone| !gone.rows().contains(*row as u32));
+        let is_live = |row: &usize| tail.deletions().is_none_or(|deletions| !deletions.rows().contains(*row as u32));
         values.extend(chunks.enumerate().filter(|(row, _)| is_live(row)).map(|(_, value)| value));
     }
     values.sort_unstable();

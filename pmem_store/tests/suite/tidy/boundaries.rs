@@ -43,7 +43,7 @@ fn a_crate_uses_only_the_crates_below_it() {
     let mut problems = Vec::new();
     let packages: Vec<String> = tree::crates().iter().map(|name| package(&tree::read(&format!("{name}/Cargo.toml")))).collect();
     for name in tree::crates() {
-        let Some((_, ours, never)) = CRATES.iter().find(|(known, ..)| *known == name) else {
+        let Some((_, ours, never)) = CRATES.iter().find(|(other, ..)| *other == name) else {
             problems.push(format!("{name}: not in the table CRATES of this test"));
             continue;
         };
@@ -67,16 +67,16 @@ fn package(manifest: &str) -> String {
 
 /// The names under [dependencies]; dev-dependencies are not restricted.
 fn dependencies(manifest: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let mut inside = false;
     for line in manifest.lines().map(str::trim) {
         if line.starts_with('[') {
             inside = line.ends_with("dependencies]") && line != "[dev-dependencies]";
         } else if inside && !line.starts_with('#') {
-            found.extend(line.split_once(['=', '.']).map(|(name, _)| name.trim()));
+            names.extend(line.split_once(['=', '.']).map(|(name, _)| name.trim()));
         }
     }
-    found
+    names
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub struct Function {
 
 /// Every function with a body, including nested ones.
 pub fn functions(code: &str) -> Vec<Function> {
-    let found = words(code, "fn").filter_map(|at| {
+    let functions = words(code, "fn").filter_map(|at| {
         let rest = code[at + 2..].trim_start();
         let name: String = rest.chars().take_while(|char| char.is_alphanumeric() || *char == '_').collect();
         if name.is_empty() {
@@ -111,7 +111,7 @@ pub fn functions(code: &str) -> Vec<Function> {
         let line = line_of(code, at);
         Some(Function { name, line, lines: line_of(code, block_end(code, start)) - line + 1 })
     });
-    found.collect()
+    functions.collect()
 }
 
 /// The position at which the brace at `start` is closed.
@@ -140,6 +140,6 @@ fn comments_and_strings_are_not_code() {
 #[test]
 fn a_function_ends_with_its_brace() {
     let code = blanked("fn a(x: [u8; 2]);\nfn b() {\n  if x { \"}\" } else { '}' }\n}\nlet c: fn(u8) -> u8;\n");
-    let found: Vec<_> = functions(&code).into_iter().map(|found| (found.name, found.line, found.lines)).collect();
-    assert_eq!(found, [("b".to_string(), 2, 3)]);
+    let functions: Vec<_> = functions(&code).into_iter().map(|function| (function.name, function.line, function.lines)).collect();
+    assert_eq!(functions, [("b".to_string(), 2, 3)]);
 }

@@ -71,14 +71,14 @@ fn links_between_pages_lead_somewhere() {
 #[test]
 fn a_test_that_is_named_exists() {
     let files = tree::files();
-    let mut known: BTreeSet<String> =
+    let mut names: BTreeSet<String> =
         files.iter().filter(|file| file.is_rust()).flat_map(|file| code::functions(&file.code())).map(|function| function.name).collect();
     let python = files.iter().filter(|file| file.path.ends_with(".py"));
-    known.extend(python.flat_map(|file| python_functions(&file.text)));
+    names.extend(python.flat_map(|file| python_functions(&file.text)));
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust() || file.path.ends_with(".md")) {
         for (at, name) in named_tests(file) {
-            if !known.contains(name) {
+            if !names.contains(name) {
                 problems.push(format!("{}:{}: {name}", file.path, code::line_of(&file.text, at)));
             }
         }

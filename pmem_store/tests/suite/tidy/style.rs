@@ -76,8 +76,8 @@ fn nothing_unfinished_is_left_in_the_code() {
         }
         let is_ours = file.name() != "Cargo.lock" && file.name() != "LICENSE";
         for note in notes.iter().filter(|_| is_ours) {
-            let found = words(&file.text, note);
-            problems.extend(found.map(|at| format!("{}:{}: {note}", file.path, line_of(&file.text, at))));
+            let positions = words(&file.text, note);
+            problems.extend(positions.map(|at| format!("{}:{}: {note}", file.path, line_of(&file.text, at))));
         }
     }
     settle(problems, "Finish it, or make it an error that says what is not supported.");
@@ -99,8 +99,8 @@ fn no_file_names_a_place_of_one_machine() {
     let mut problems = Vec::new();
     for file in tree::files().iter().filter(|file| file.path != "Cargo.lock") {
         for word in places.iter().chain(&registries) {
-            let found = file.text.match_indices(word);
-            problems.extend(found.map(|(at, _)| format!("{}:{}: {word}", file.path, line_of(&file.text, at))));
+            let positions = file.text.match_indices(word);
+            problems.extend(positions.map(|(at, _)| format!("{}:{}: {word}", file.path, line_of(&file.text, at))));
         }
     }
     settle(
@@ -117,8 +117,8 @@ fn a_panic_is_not_an_answer_to_a_user() {
         // The tests of a file are at its end.
         let end = code.find("#[cfg(test)]").unwrap_or(code.len());
         for call in [".unwrap()", ".expect(\"", "panic!("] {
-            let found = code[..end].match_indices(call);
-            problems.extend(found.map(|(at, _)| format!("{}:{}: {call}", file.path, line_of(&code, at))));
+            let positions = code[..end].match_indices(call);
+            problems.extend(positions.map(|(at, _)| format!("{}:{}: {call}", file.path, line_of(&code, at))));
         }
     }
     settle(problems, "Return an error. For what cannot happen, unreachable!(\"why\") says so.");

@@ -99,7 +99,7 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<File>) {
 
 fn is_text(path: &Path) -> bool {
     match path.extension() {
-        Some(suffix) => TEXT_SUFFIXES.iter().any(|known| suffix.eq_ignore_ascii_case(known)),
+        Some(suffix) => TEXT_SUFFIXES.iter().any(|other| suffix.eq_ignore_ascii_case(other)),
         // Makefile, LICENSE, .ci/run, .gitignore
         None => true,
     }

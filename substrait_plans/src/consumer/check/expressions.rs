@@ -73,7 +73,7 @@ impl Check<'_> {
             }
         }
         self.windows = windows;
-        Ok(size.made(kind))
+        Ok(size.copy_size(kind))
     }
 
     fn reference(&self, reference: &FieldReference, scope: &[usize], place: &PlanPath<'_>) -> Result<Size, PlanError> {
@@ -87,8 +87,8 @@ impl Check<'_> {
             Some(RootType::OuterReference(outer)) => {
                 let steps = outer.steps_out as usize;
                 let around = self.outer.len().checked_sub(steps).and_then(|index| self.outer.get(index));
-                let said = || format!("a reference {steps} queries out, where there are {}", self.outer.len());
-                around.ok_or_else(|| PlanError::invalid(said(), place))?
+                let what = || format!("a reference {steps} queries out, where there are {}", self.outer.len());
+                around.ok_or_else(|| PlanError::invalid(what(), place))?
             }
             // The size is known once the type is.
             Some(RootType::Expression(_)) => return Ok(Size::ONE),

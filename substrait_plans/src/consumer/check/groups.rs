@@ -44,8 +44,8 @@ pub fn groups_of<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display)
             }
             let mut expressions: Vec<&Expression> = Vec::new();
             let mut index_of = |expression: &'a Expression| {
-                let known = expressions.iter().position(|known| *known == expression);
-                known.unwrap_or_else(|| {
+                let position = expressions.iter().position(|other| *other == expression);
+                position.unwrap_or_else(|| {
                     expressions.push(expression);
                     expressions.len() - 1
                 })

@@ -27,7 +27,7 @@ impl Check<'_> {
         let direct = self.direct_width(kind, &widths, place)?;
         self.count_columns(direct)?;
         let scopes = self.scopes(kind, &inputs, direct, place)?;
-        let mut made = Vec::new();
+        let mut expression_sizes = Vec::new();
         for (step, part) in &parts {
             if let PlanPart::Expression(expression) = part {
                 let scope = scopes.of(step.field);
@@ -36,14 +36,14 @@ impl Check<'_> {
                 let size = self.expression(expression, scope, &place)?;
                 self.count_growth(kind, size, &place)?;
                 if sizes::become_columns(kind, step.field) {
-                    made.push(size.whole);
+                    expression_sizes.push(size.whole);
                 }
             }
         }
         self.calls_of(kind, place)?;
         let width = widths::emitted(kinds::common(kind), direct, place)?;
         self.count_columns(width)?;
-        let direct = self.sizes(kind, &inputs, &made, direct, place)?;
+        let direct = self.sizes(kind, &inputs, &expression_sizes, direct, place)?;
         Ok(sizes::emitted(kind, direct))
     }
 }

@@ -36,7 +36,7 @@ impl Size {
     }
 
     /// The size of an expression with all its parts. A window becomes a column first, so it is not copied.
-    pub fn made(self, kind: &RexType) -> Size {
+    pub fn copy_size(self, kind: &RexType) -> Size {
         if matches!(kind, RexType::WindowFunction(_)) { Size::ONE } else { self }
     }
 }
@@ -54,23 +54,23 @@ impl Check<'_> {
         }
     }
 
-    /// The sizes of the `direct` columns of a relation before it emits; `made` has those of expressions that become columns.
+    /// The sizes of the `direct` columns of a relation before it emits; `expression_sizes` has those of expressions that become columns.
     pub fn sizes(
         &self,
         rel: &RelType,
         inputs: &[Vec<usize>],
-        made: &[usize],
+        expression_sizes: &[usize],
         direct: usize,
         place: &PlanPath<'_>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut sizes = match (rel, inputs) {
-            (RelType::Project(_), _) if made.len() == direct => made.to_vec(),
-            (RelType::Project(_), _) => [inputs.concat().as_slice(), made].concat(),
+            (RelType::Project(_), _) if expression_sizes.len() == direct => expression_sizes.to_vec(),
+            (RelType::Project(_), _) => [inputs.concat().as_slice(), expression_sizes].concat(),
             // Older plans repeat the grouping expressions, so there are more expressions than columns.
             (RelType::Aggregate(aggregate), _) if aggregate.grouping_expressions.is_empty() && aggregate.groupings.len() > 1 => {
-                vec![made.iter().copied().max().unwrap_or(1); made.len().min(direct)]
+                vec![expression_sizes.iter().copied().max().unwrap_or(1); expression_sizes.len().min(direct)]
             }
-            (RelType::Aggregate(_), _) => made.to_vec(),
+            (RelType::Aggregate(_), _) => expression_sizes.to_vec(),
             (RelType::Join(join), [left, right]) => match kinds::join_type(join.r#type, self.quirks, place)?.sides {
                 Sides::Both => inputs.concat(),
                 Sides::Left | Sides::LeftAndMark => left.clone(),

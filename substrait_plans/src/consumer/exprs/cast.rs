@@ -33,7 +33,7 @@ pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> D
         Err(_) => return Err(PlanError::invalid(format!("a cast that fails in the way {}", of.failure_behavior), PLACE).into()),
     };
     let length = text_length(to);
-    let fits = length.is_none_or(|length| consumer.lengths.of(&value).is_some_and(|known| known <= length));
+    let fits = length.is_none_or(|length| consumer.lengths.of(&value).is_some_and(|own_length| own_length <= length));
     let is_same = match value.get_type(schema)? {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => data_type == DataType::Utf8View,
         other => other == data_type,

@@ -78,8 +78,8 @@ fn within(consumer: &Consumer<'_>, mut value: Expr, mut rest: Option<&ReferenceS
             Some(Segment::MapKey(key)) => {
                 let written = key.map_key.as_ref().ok_or_else(|| PlanError::missing("the key", PLACE))?;
                 let written = Expr::Literal(literal(&consumer.types(), written, &PLACE)?, None);
-                let found = state.udf("map_extract")?.call(vec![value, written]);
-                (state.udf("array_element")?.call(vec![found, lit(1_i64)]), key.child.as_deref())
+                let values = state.udf("map_extract")?.call(vec![value, written]);
+                (state.udf("array_element")?.call(vec![values, lit(1_i64)]), key.child.as_deref())
             }
             None => return Err(PlanError::missing("the field", PLACE).into()),
         };

@@ -77,8 +77,8 @@ mod tests {
     #[test]
     fn an_interval_keeps_its_microseconds() {
         let micros = days(&seconds(4, 5, 6), &"").unwrap();
-        let wanted = IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 4_000_005_000 };
-        assert_eq!(micros, ScalarValue::IntervalMonthDayNano(Some(wanted)));
+        let expected = IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 4_000_005_000 };
+        assert_eq!(micros, ScalarValue::IntervalMonthDayNano(Some(expected)));
         let millis = days(&seconds(4, 5, 3), &"").unwrap();
         assert_eq!(millis, ScalarValue::IntervalDayTime(Some(IntervalDayTime { days: 1, milliseconds: 4_005 })));
     }

@@ -41,9 +41,9 @@ pub async fn subquery(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) 
 async fn query(consumer: &Consumer<'_>, rel: Option<&Rel>, schema: &DFSchema) -> DfResult<Subquery> {
     let rel = rel.ok_or_else(|| PlanError::missing("the query", PLACE))?;
     consumer.push_outer_schema(Arc::new(schema.clone()));
-    let made = consumer.consume_rel(rel).await;
+    let result = consumer.consume_rel(rel).await;
     consumer.pop_outer_schema();
-    let plan = made?;
+    let plan = result?;
     Ok(Subquery { outer_ref_columns: plan.all_out_ref_exprs(), subquery: Arc::new(plan), spans: Spans::new() })
 }
 

@@ -15,14 +15,14 @@ use crate::proto::{Expression, FunctionArgument};
 #[expect(deprecated, reason = "an enumeration of plans before 0.3")]
 pub async fn arguments(
     consumer: &Consumer<'_>,
-    given: &[FunctionArgument],
+    call_arguments: &[FunctionArgument],
     older: &[Expression],
     schema: &DFSchema,
 ) -> DfResult<Arguments> {
     let mut arguments = Arguments::default();
     let place = "an argument of a call";
-    let values = given.iter().map(|argument| argument.arg_type.as_ref());
-    let mut all: Vec<Result<&Expression, &str>> = Vec::with_capacity(given.len());
+    let values = call_arguments.iter().map(|argument| argument.arg_type.as_ref());
+    let mut all: Vec<Result<&Expression, &str>> = Vec::with_capacity(call_arguments.len());
     for value in values {
         all.push(match value {
             Some(ArgType::Value(value)) => Ok(value),
@@ -31,7 +31,7 @@ pub async fn arguments(
             None => return Err(PlanError::missing("the argument", place).into()),
         });
     }
-    if given.is_empty() {
+    if call_arguments.is_empty() {
         all.extend(older.iter().map(Ok));
     }
     for argument in all {

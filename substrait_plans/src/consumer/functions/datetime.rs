@@ -73,10 +73,10 @@ pub fn extract(mut call: Call<'_>) -> DfResult<Expr> {
         "ISO_WEEK" => ("week", Some(1), None),
         other => return Err(call.unsupported(format!("the component {}", other.escape_default())).into()),
     };
-    let found = call.function("date_part", vec![lit(part), value])?;
+    let value = call.function("date_part", vec![lit(part), value])?;
     // Half a second before the epoch is in second -1.
-    let found = if part == "epoch" { call.function("floor", vec![found])? } else { found };
-    let number = cast(found, DataType::Int64);
+    let value = if part == "epoch" { call.function("floor", vec![value])? } else { value };
+    let number = cast(value, DataType::Int64);
     let number = match modulus {
         Some(modulus) => number % lit(modulus as i64),
         None => number,

@@ -107,14 +107,14 @@ impl<F> Found<F> {
         format!("a call of \"{}\"", self.shown.chars().take(80).collect::<String>().escape_default())
     }
 
-    fn arity(&self, wanted: Option<(usize, usize)>, found: usize, place: &dyn Display) -> Result<(), PlanError> {
-        let Some((least, most)) = wanted.filter(|(least, most)| !(*least..=*most).contains(&found)) else { return Ok(()) };
-        let wanted = match most {
+    fn arity(&self, counts: Option<(usize, usize)>, found: usize, place: &dyn Display) -> Result<(), PlanError> {
+        let Some((least, most)) = counts.filter(|(least, most)| !(*least..=*most).contains(&found)) else { return Ok(()) };
+        let expected = match most {
             most if most == least => least.to_string(),
             usize::MAX => format!("at least {least}"),
             most => format!("{least} to {most}"),
         };
-        let what = format!("the function \"{}\" with {found} arguments, where it takes {wanted}", self.shown);
+        let what = format!("the function \"{}\" with {found} arguments, where it takes {expected}", self.shown);
         Err(PlanError::invalid(what, place))
     }
 }
@@ -122,11 +122,11 @@ impl<F> Found<F> {
 impl Found<Scalar> {
     /// DataFusion reads the arguments of its functions when it derives types, so their number is checked first.
     pub fn check_arity(&self, arguments: usize, place: &dyn Display) -> Result<(), PlanError> {
-        let wanted = match &self.form {
+        let counts = match &self.form {
             Scalar::Table(entry) => Some(entry.arity()),
             Scalar::Registered(_) => None,
         };
-        self.arity(wanted, arguments, place)
+        self.arity(counts, arguments, place)
     }
 }
 
@@ -138,12 +138,12 @@ impl Found<Aggregate> {
 
 impl Found<Window> {
     pub fn check_arity(&self, arguments: usize, place: &dyn Display) -> Result<(), PlanError> {
-        let wanted = match &self.form {
+        let counts = match &self.form {
             Window::Table(entry) => Some(entry.arity),
             Window::Registered(_) => None,
             Window::Aggregate(aggregate) => aggregate.arity(),
         };
-        self.arity(wanted, arguments, place)
+        self.arity(counts, arguments, place)
     }
 }
 

@@ -74,7 +74,7 @@ pub fn chosen(
     consumer: &Consumer<'_>,
     function: &Found<Aggregate>,
     mut arguments: Arguments,
-    given: &[FunctionOption],
+    options: &[FunctionOption],
     output: Option<&Type>,
     schema: &DFSchema,
 ) -> DfResult<ChosenFunction> {
@@ -83,12 +83,12 @@ pub fn chosen(
     let entry = match &function.form {
         Aggregate::Table(entry) => *entry,
         Aggregate::Registered(registered) => {
-            choose(given, &[], false, &place)?;
+            choose(options, &[], false, &place)?;
             let values = counted(registered.name(), arguments.values_only(&place)?);
             return Ok(ChosenFunction { function: Arc::clone(registered), values, after: PostAggregate::Nothing });
         }
     };
-    let options = choose(given, entry.options, arguments.are_floats(schema), &place)?;
+    let options = choose(options, entry.options, arguments.are_floats(schema), &place)?;
     let (name, after) = match entry.form {
         Form::Named(name) => (name, PostAggregate::Nothing),
         Form::Count => ("count", PostAggregate::Nothing),

@@ -38,22 +38,22 @@ impl Options {
     }
 }
 
-pub fn choose(given: &[FunctionOption], accepted: &'static [Accepted], is_float: bool, place: &str) -> Result<Options, PlanError> {
+pub fn choose(options: &[FunctionOption], accepted: &'static [Accepted], is_float: bool, place: &str) -> Result<Options, PlanError> {
     let mut chosen = Options::default();
-    for option in given {
+    for option in options {
         let name: String = option.name.chars().take(80).collect();
-        let known = accepted.iter().find(|accepted| accepted.option.eq_ignore_ascii_case(&option.name));
+        let entry = accepted.iter().find(|accepted| accepted.option.eq_ignore_ascii_case(&option.name));
         let unknown = || PlanError::unsupported(format!("the option \"{}\"", name.escape_default()), place);
-        let known = known.ok_or_else(unknown)?;
-        let values = known.floats.filter(|_| is_float).unwrap_or(known.values);
-        let done = option.preference.iter().find_map(|wanted| values.iter().find(|value| value.eq_ignore_ascii_case(wanted)));
+        let entry = entry.ok_or_else(unknown)?;
+        let values = entry.floats.filter(|_| is_float).unwrap_or(entry.values);
+        let done = option.preference.iter().find_map(|preference| values.iter().find(|value| value.eq_ignore_ascii_case(preference)));
         match done {
-            Some(value) => chosen.0.push((known.option, value)),
+            Some(value) => chosen.0.push((entry.option, value)),
             None if option.preference.is_empty() => {
-                return Err(PlanError::invalid(format!("the option \"{}\" without a preference", known.option), place));
+                return Err(PlanError::invalid(format!("the option \"{}\" without a preference", entry.option), place));
             }
             None => {
-                let what = format!("any other {} than {}", known.option, values.join(" or "));
+                let what = format!("any other {} than {}", entry.option, values.join(" or "));
                 return Err(PlanError::unsupported(what, place));
             }
         }

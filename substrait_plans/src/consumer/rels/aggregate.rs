@@ -46,38 +46,38 @@ pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<
 /// Equal measures are computed once.
 #[derive(Default)]
 struct Measures {
-    made: Vec<Expr>,
+    calls: Vec<Expr>,
     /// For each measure the index of its computed call, and what is applied to the result.
-    wanted: Vec<(usize, PostAggregate)>,
+    outputs: Vec<(usize, PostAggregate)>,
 }
 
 impl Measures {
     fn push(&mut self, expr: Expr, after: PostAggregate) {
-        let known = self.made.iter().position(|made| *made == expr);
-        let index = known.unwrap_or_else(|| {
-            self.made.push(expr);
-            self.made.len() - 1
+        let position = self.calls.iter().position(|call| *call == expr);
+        let index = position.unwrap_or_else(|| {
+            self.calls.push(expr);
+            self.calls.len() - 1
         });
-        self.wanted.push((index, after));
+        self.outputs.push((index, after));
     }
 
     /// DataFusion's name of a call omits casts, so two calls may have the same name: the second gets another.
     fn calls(&self, consumer: &Consumer<'_>) -> Vec<Expr> {
         let mut names = HashSet::new();
-        let calls = self.made.iter().map(|made| match names.insert(made.schema_name().to_string()) {
-            true => made.clone(),
-            false => made.clone().alias(consumer.fresh.column()),
+        let calls = self.calls.iter().map(|call| match names.insert(call.schema_name().to_string()) {
+            true => call.clone(),
+            false => call.clone().alias(consumer.fresh.column()),
         });
         calls.collect()
     }
 
     /// The measures as columns of `schema`; the computed calls begin at `first`.
     fn pass(self, consumer: &Consumer<'_>, schema: &DFSchema, first: usize, columns: &mut Columns<'_, '_>) -> DfResult<()> {
-        for (index, after) in self.wanted {
-            let made = column(schema, first + index)?;
+        for (index, after) in self.outputs {
+            let value = column(schema, first + index)?;
             let data_type = schema.field(first + index).data_type();
             // Two equal aggregations may meet in a join.
-            columns.anew(after.apply(made, data_type, consumer)?);
+            columns.anew(after.apply(value, data_type, consumer)?);
         }
         Ok(())
     }
@@ -86,38 +86,38 @@ impl Measures {
 /// The grouping expressions, each as a column of the input.
 fn as_columns(consumer: &Consumer<'_>, input: LogicalPlan, keys: Vec<Expr>) -> DfResult<(LogicalPlan, Vec<Column>)> {
     let mut columns = Columns::new(consumer);
-    let mut found = Vec::with_capacity(keys.len());
-    let mut made: Vec<(Expr, Column)> = Vec::new();
+    let mut key_columns = Vec::with_capacity(keys.len());
+    let mut aliases: Vec<(Expr, Column)> = Vec::new();
     let mut extra = Vec::new();
     for key in keys {
         if let Expr::Column(column) = &key {
-            found.push(column.clone());
+            key_columns.push(column.clone());
             continue;
         }
-        match made.iter().find(|(known, _)| *known == key) {
-            Some((_, column)) => found.push(column.clone()),
+        match aliases.iter().find(|(expr, _)| *expr == key) {
+            Some((_, column)) => key_columns.push(column.clone()),
             None => {
                 let name = consumer.fresh.column();
                 consumer.lengths.carry(&key, &name);
-                found.push(Column::from_name(&name));
+                key_columns.push(Column::from_name(&name));
                 extra.push(key.clone().alias(&name));
-                made.push((key, Column::from_name(name)));
+                aliases.push((key, Column::from_name(name)));
             }
         }
     }
     if extra.is_empty() {
-        return Ok((input, found));
+        return Ok((input, key_columns));
     }
     for index in 0..input.schema().fields().len() {
         columns.pass(input.schema(), index)?;
     }
     extra.into_iter().for_each(|expr| columns.named(expr));
-    Ok((columns.over(input)?, found))
+    Ok((columns.over(input)?, key_columns))
 }
 
 fn of_one_set(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], measures: Measures) -> DfResult<LogicalPlan> {
-    let mut known = HashSet::new();
-    let groups: Vec<Expr> = keys.iter().filter(|key| known.insert(*key)).map(|key| Expr::Column(key.clone())).collect();
+    let mut distinct_keys = HashSet::new();
+    let groups: Vec<Expr> = keys.iter().filter(|key| distinct_keys.insert(*key)).map(|key| Expr::Column(key.clone())).collect();
     let first = groups.len();
     let plan = LogicalPlanBuilder::from(input).aggregate(groups, measures.calls(consumer))?.build()?;
     let mut columns = Columns::new(consumer);

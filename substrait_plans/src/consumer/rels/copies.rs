@@ -9,23 +9,23 @@ use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition};
 
 use super::project::pick;
-use super::set::kept;
+use super::set::semi_or_anti_join;
 use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
 
 pub fn minus(consumer: &Consumer<'_>, rows: LogicalPlan, others: LogicalPlan) -> DfResult<LogicalPlan> {
     let width = rows.schema().fields().len();
-    let left = kept(numbered(consumer, rows)?, numbered(consumer, others)?, JoinType::LeftAnti, consumer)?;
-    without_numbers(consumer, left, width)
+    let rows = semi_or_anti_join(numbered(consumer, rows)?, numbered(consumer, others)?, JoinType::LeftAnti, consumer)?;
+    without_numbers(consumer, rows, width)
 }
 
 pub fn intersect(consumer: &Consumer<'_>, rows: LogicalPlan, others: Vec<LogicalPlan>) -> DfResult<LogicalPlan> {
     let width = rows.schema().fields().len();
-    let mut left = numbered(consumer, rows)?;
+    let mut rows = numbered(consumer, rows)?;
     for other in others {
-        left = kept(left, numbered(consumer, other)?, JoinType::LeftSemi, consumer)?;
+        rows = semi_or_anti_join(rows, numbered(consumer, other)?, JoinType::LeftSemi, consumer)?;
     }
-    without_numbers(consumer, left, width)
+    without_numbers(consumer, rows, width)
 }
 
 /// Adds a column with the number of the copy: 1 for the first copy of a row, 2 for the second.

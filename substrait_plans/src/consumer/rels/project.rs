@@ -24,15 +24,15 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
         None if consumer.quirks.project_drops_input => (width..width + exprs.len()).collect(),
         None => (0..width + exprs.len()).collect(),
     };
-    let mut seen = HashSet::new();
+    let mut indices = HashSet::new();
     let is_made =
         |index: usize| exprs.get(index.wrapping_sub(width)).is_some_and(|expr| !matches!(expr, Expr::Column(_) | Expr::Literal(..)));
-    if emitted.iter().any(|index| !seen.insert(*index) && is_made(*index)) {
+    if emitted.iter().any(|index| !indices.insert(*index) && is_made(*index)) {
         // A call of random() has one value, however often it is emitted. And copies of a long expression could be far larger than the
         // plan.
         let all = (0..width + exprs.len()).collect::<Vec<_>>();
-        let made = projection(consumer, input, exprs, &all, width)?;
-        return pick(consumer, made, &emitted);
+        let plan = projection(consumer, input, exprs, &all, width)?;
+        return pick(consumer, plan, &emitted);
     }
     projection(consumer, input, exprs, &emitted, width)
 }
@@ -41,15 +41,15 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
 fn projection(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
     let schema = DFSchemaRef::clone(input.schema());
     let mut columns = Columns::new(consumer);
-    let mut kept = Vec::with_capacity(emitted.len());
+    let mut outputs = Vec::with_capacity(emitted.len());
     for index in emitted {
-        kept.push(match index.checked_sub(width) {
+        outputs.push(match index.checked_sub(width) {
             None => column(&schema, *index)?,
             Some(index) => exprs.get(index).cloned().ok_or_else(|| out_of_range(index + width))?,
         });
     }
-    let (input, kept) = with_windows(consumer, input, kept)?;
-    kept.into_iter().for_each(|expr| columns.push(expr));
+    let (input, outputs) = with_windows(consumer, input, outputs)?;
+    outputs.into_iter().for_each(|expr| columns.push(expr));
     columns.over(input)
 }
 

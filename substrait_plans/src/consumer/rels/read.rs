@@ -33,9 +33,9 @@ pub async fn read(consumer: &Consumer<'_>, rel: &ReadRel) -> DfResult<LogicalPla
     };
     match mask(rel.projection.as_ref(), plan.schema().fields().len(), &PLACE)? {
         None => Ok(plan),
-        Some(kept) => {
+        Some(indices) => {
             let mut columns = Columns::new(consumer);
-            for index in kept {
+            for index in indices {
                 columns.pass(plan.schema(), index)?;
             }
             columns.over(plan)

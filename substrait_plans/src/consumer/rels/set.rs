@@ -31,10 +31,10 @@ pub async fn set(consumer: &Consumer<'_>, rel: &SetRel) -> DfResult<LogicalPlan>
     let others = inputs.split_off(1);
     let primary = inputs.into_iter().next().ok_or_else(|| PlanError::missing("the first input", "a set operation"))?;
     match op {
-        Operation::Minus => kept(distinct(primary)?, union(consumer, others)?, JoinType::LeftAnti, consumer),
-        Operation::IntersectAny => kept(distinct(primary)?, union(consumer, others)?, JoinType::LeftSemi, consumer),
+        Operation::Minus => semi_or_anti_join(distinct(primary)?, union(consumer, others)?, JoinType::LeftAnti, consumer),
+        Operation::IntersectAny => semi_or_anti_join(distinct(primary)?, union(consumer, others)?, JoinType::LeftSemi, consumer),
         Operation::IntersectEach => {
-            others.into_iter().try_fold(distinct(primary)?, |rows, other| kept(rows, other, JoinType::LeftSemi, consumer))
+            others.into_iter().try_fold(distinct(primary)?, |rows, other| semi_or_anti_join(rows, other, JoinType::LeftSemi, consumer))
         }
         Operation::MinusAll => copies::minus(consumer, primary, union(consumer, others)?),
         Operation::IntersectAll => copies::intersect(consumer, primary, others),
@@ -62,7 +62,7 @@ fn distinct(plan: LogicalPlan) -> DfResult<LogicalPlan> {
 }
 
 /// The rows that are, or are not, among others. NULL equals NULL here.
-pub fn kept(rows: LogicalPlan, others: LogicalPlan, join_type: JoinType, consumer: &Consumer<'_>) -> DfResult<LogicalPlan> {
+pub fn semi_or_anti_join(rows: LogicalPlan, others: LogicalPlan, join_type: JoinType, consumer: &Consumer<'_>) -> DfResult<LogicalPlan> {
     if rows.schema().fields().is_empty() {
         return Err(PlanError::unsupported("a set operation of rows without columns", "a set operation").into());
     }

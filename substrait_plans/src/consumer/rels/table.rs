@@ -27,8 +27,8 @@ const PLACE: &str = "a read";
 
 pub async fn scan(consumer: &Consumer<'_>, named: &NamedTable, schema: &NamedStruct) -> DfResult<LogicalPlan> {
     let names = names_of_table(named, &PLACE)?;
-    let found = consumer.context.table(names).await.map_err(PlanError::from)?;
-    let (reference, provider) = found.ok_or_else(|| PlanError::NoTable { name: names.join("."), place: PLACE.to_string() })?;
+    let table = consumer.context.table(names).await.map_err(PlanError::from)?;
+    let (reference, provider) = table.ok_or_else(|| PlanError::NoTable { name: names.join("."), place: PLACE.to_string() })?;
     let fields = consumer.types().fields(schema, &PLACE)?;
     let provider = match places(&provider.schema(), &fields) {
         Some(used) => consumer.context.narrowed(provider, &used),
@@ -116,8 +116,8 @@ fn fitted(column: Expr, stored: &Field, named: &Field, has_no_null: impl FnOnce(
         Fit::Same => column,
         Fit::Wider => cast(column, named.data_type().clone()),
         Fit::No => {
-            let (name, of, wanted) = (stored.name(), stored.data_type(), named.data_type());
-            return Err(format!("its column \"{name}\" is of type {of}, and the plan takes it for {wanted}"));
+            let (name, of, plan_type) = (stored.name(), stored.data_type(), named.data_type());
+            return Err(format!("its column \"{name}\" is of type {of}, and the plan takes it for {plan_type}"));
         }
     };
     let is_promised = named.is_nullable() || !stored.is_nullable() || has_no_null();

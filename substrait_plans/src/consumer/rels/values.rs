@@ -108,9 +108,9 @@ fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
 
 /// Tensors with the same number of elements have the same data type.
 fn check_shapes(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
-    for (index, wanted) in schema.fields().iter().enumerate().filter_map(|(index, field)| Some((index, tensor_shape(field)?))) {
+    for (index, column_shape) in schema.fields().iter().enumerate().filter_map(|(index, field)| Some((index, tensor_shape(field)?))) {
         for value in rows.iter().filter_map(|row| row.get(index)) {
-            if tensor_shape(&value.to_field(schema)?.1).is_some_and(|shape| shape != wanted) {
+            if tensor_shape(&value.to_field(schema)?.1).is_some_and(|shape| shape != column_shape) {
                 return Err(PlanError::invalid("a tensor in a column of tensors of another shape", PLACE).into());
             }
         }
@@ -121,8 +121,8 @@ fn check_shapes(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
 /// DataFusion gives rows the types of the schema, but not its metadata.
 fn with_shapes(plan: LogicalPlan, schema: &DFSchema) -> DfResult<LogicalPlan> {
     let LogicalPlan::Values(Values { schema: planned, values }) = plan else { return Ok(plan) };
-    let fields = planned.iter().zip(schema.fields()).map(|((qualifier, field), wanted)| {
-        (qualifier.cloned(), Arc::new(field.as_ref().clone().with_metadata(wanted.metadata().clone())))
+    let fields = planned.iter().zip(schema.fields()).map(|((qualifier, field), column)| {
+        (qualifier.cloned(), Arc::new(field.as_ref().clone().with_metadata(column.metadata().clone())))
     });
     let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), HashMap::new())?);
     Ok(LogicalPlan::Values(Values { schema, values }))

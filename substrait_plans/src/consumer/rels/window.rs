@@ -75,11 +75,11 @@ fn of_one_order(renamed: &[(Expr, String)]) -> Vec<Vec<Expr>> {
     for (window, name) in renamed {
         let Expr::WindowFunction(call) = window else { continue };
         let params = &call.params;
-        let known = groups
+        let group = groups
             .iter_mut()
             .find(|(first, _)| first.params.partition_by == params.partition_by && first.params.order_by == params.order_by);
         let alias = window.clone().alias(name);
-        match known {
+        match group {
             Some((_, group)) => group.push(alias),
             None => groups.push((call.as_ref(), vec![alias])),
         }

@@ -73,9 +73,9 @@ fn check(window: &WindowFunction) -> Result<(), Refusal> {
 
 /// The name, the arguments and the result type of a window function that is not an aggregate.
 fn window_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<(Function, Vec<Expr>, Output), Refusal> {
-    let wanted = standard_arguments(name, args, schema).unwrap_or_else(|| args.to_vec());
-    if let Some((named, yields)) = standard::window(name, &types_of(&wanted, schema)?) {
-        return Ok((named, wanted, yields));
+    let arguments = standard_arguments(name, args, schema).unwrap_or_else(|| args.to_vec());
+    if let Some((named, yields)) = standard::window(name, &types_of(&arguments, schema)?) {
+        return Ok((named, arguments, yields));
     }
     match own::window(name, &kinds_of(&types_of(args, schema)?)) {
         Some(named) => Ok((named, args.to_vec(), Output::Same)),
@@ -93,22 +93,22 @@ fn standard_arguments(name: &str, args: &[Expr], schema: &DFSchema) -> Option<Ve
         ("lead" | "lag" | "nth_value", [value, rest @ ..]) => (value, rest),
         _ => return None,
     };
-    let mut wanted = vec![value.clone()];
+    let mut arguments = vec![value.clone()];
     if let Some(place) = rest.first() {
         let Expr::Literal(ScalarValue::Int64(Some(place)), _) = place else { return None };
         let least = if name == "nth_value" { 1 } else { 0 };
         let place = i32::try_from(*place).ok().filter(|place| *place >= least)?;
-        wanted.push(Expr::Literal(ScalarValue::Int32(Some(place)), None));
+        arguments.push(Expr::Literal(ScalarValue::Int32(Some(place)), None));
     }
     match rest.get(1) {
         Some(Expr::Literal(default, _)) if !default.is_null() => {
             let default = default.cast_to(&value.get_type(schema).ok()?).ok()?;
-            wanted.push(Expr::Literal(default, None));
+            arguments.push(Expr::Literal(default, None));
         }
         None | Some(Expr::Literal(..)) => {}
         Some(_) => return None,
     }
-    Some(wanted)
+    Some(arguments)
 }
 
 /// The type of the single key to which offsets of RANGE are added; `None` if they count rows.

@@ -26,8 +26,8 @@ impl Writer {
     pub(super) fn scan(&mut self, scan: &TableScan) -> Result<Rel, Refusal> {
         let names = self.table_names(scan)?;
         let schema = scan.source.schema();
-        let wanted = scan.projection.clone().unwrap_or_else(|| (0..schema.fields().len()).collect());
-        let mut used: BTreeSet<usize> = wanted.iter().copied().collect();
+        let projection = scan.projection.clone().unwrap_or_else(|| (0..schema.fields().len()).collect());
+        let mut used: BTreeSet<usize> = projection.iter().copied().collect();
         for column in scan.filters.iter().flat_map(Expr::column_refs) {
             used.insert(schema.index_of(&column.name).map_err(|_| no_column(&column.name))?);
         }
@@ -47,8 +47,8 @@ impl Writer {
         if let Some(condition) = self.all_of(filters)? {
             read = filter(read, condition);
         }
-        if wanted != used {
-            let places = wanted.iter().filter_map(|column| used.binary_search(column).ok());
+        if projection != used {
+            let places = projection.iter().filter_map(|column| used.binary_search(column).ok());
             read = project(read, used.len(), places.map(field).collect());
         }
         Ok(match scan.fetch {

@@ -68,11 +68,11 @@ impl Writer {
 
     /// INTERSECT and EXCEPT are joins by now, and UNION is this node with an aggregate above.
     pub(super) fn union(&mut self, plan: &Union) -> Result<Rel, Refusal> {
-        let wanted = plan.schema.fields();
+        let union_fields = plan.schema.fields();
         let is_same = |input: &LogicalPlan| {
-            let given = input.schema().fields();
-            given.len() == wanted.len()
-                && given.iter().zip(wanted).all(|(given, wanted)| given.data_type().equals_datatype(wanted.data_type()))
+            let input_fields = input.schema().fields();
+            input_fields.len() == union_fields.len()
+                && input_fields.iter().zip(union_fields).all(|(one, other)| one.data_type().equals_datatype(other.data_type()))
         };
         if !plan.inputs.iter().all(|input| is_same(input)) {
             return Err(Refusal::new("a UNION of queries with columns of different types", "their types are not settled yet"));

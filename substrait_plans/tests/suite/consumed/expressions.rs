@@ -82,8 +82,8 @@ fn parts_of_a_time_are_those_of_the_standard() {
         part(&["SUBSECOND"]),
         part(&["UNIX_TIME"]),
     ];
-    let wanted = "2024|12|11|1|7|123|456|123456|1735516798";
-    assert_eq!(values(&["extract:req_pts"], STANDARD, calls), [wanted, wanted]);
+    let expected = "2024|12|11|1|7|123|456|123456|1735516798";
+    assert_eq!(values(&["extract:req_pts"], STANDARD, calls), [expected, expected]);
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn a_nested_xor_does_not_grow_with_each_level() {
 fn a_function_of_somebody_else_is_not_taken_for_ours_of_the_same_name() {
     let db = Db::with(T);
     let sentence = db.sentence(&of_t(&["upper:str"], "extension:com.example:theirs", vec![call(0, vec![text("x")])]));
-    let wanted = "the function \"upper:str\" (anchor 0, of extension:com.example:theirs) at relations[0].root.input.project.expressions[0] \
-                  is not known here";
-    assert_eq!(sentence, wanted);
+    let expected = "the function \"upper:str\" (anchor 0, of extension:com.example:theirs) \
+                    at relations[0].root.input.project.expressions[0] is not known here";
+    assert_eq!(sentence, expected);
     assert_eq!(values(&["upper"], "", vec![call(0, vec![text("x")])]), ["X", "X"]);
 }
 

@@ -21,16 +21,16 @@ const TIME: Duration = Duration::from_secs(2);
 /// All plans of the fixtures.
 fn plans() -> Vec<Vec<u8>> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut found = Vec::new();
+    let mut plans = Vec::new();
     for folder in std::fs::read_dir(fixtures).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
         for file in
             std::fs::read_dir(folder.path()).unwrap().flatten().filter(|file| file.path().extension().is_some_and(|end| end == "bin"))
         {
-            found.push((file.path(), std::fs::read(file.path()).unwrap()));
+            plans.push((file.path(), std::fs::read(file.path()).unwrap()));
         }
     }
-    found.sort();
-    found.into_iter().map(|(_, bytes)| bytes).collect()
+    plans.sort();
+    plans.into_iter().map(|(_, bytes)| bytes).collect()
 }
 
 #[test]

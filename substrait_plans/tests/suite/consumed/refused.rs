@@ -110,8 +110,8 @@ fn names_of_the_result_are_as_many_as_its_columns() {
 fn a_wrong_number_of_arguments_is_said() {
     let db = Db::with(T);
     let sentence = db.sentence(&plan(&["equal:any_any"], filter(read_t(), call(0, vec![field(0)])), &["a", "b"]));
-    let wanted = "the function \"equal:any_any\" with 1 arguments, where it takes 2, at relations[0].root.input.filter.condition";
-    assert_eq!(sentence, wanted);
+    let expected = "the function \"equal:any_any\" with 1 arguments, where it takes 2, at relations[0].root.input.filter.condition";
+    assert_eq!(sentence, expected);
     let own = plan_of(&["upper"], substrait_plans::OUR_FUNCTIONS, project(read_t(), 2, vec![call(0, vec![])]), &["u"]);
     assert_eq!(db.error(&own).kind(), ErrorKind::Invalid);
 }

@@ -23,8 +23,8 @@ fn a_version_that_is_newer_is_refused_and_both_are_named() {
     for (major, minor) in [(0, NEWEST_MINOR + 1), (1, 0)] {
         let error = db.error(&of_version(major, minor));
         assert!(matches!(error, PlanError::NewerVersion { .. }), "{error}");
-        let wanted = format!("the plan is of Substrait {major}.{minor}.0 by someone, and versions up to 0.{NEWEST_MINOR} are read");
-        assert!(error.to_string().starts_with(&wanted), "{error}");
+        let expected = format!("the plan is of Substrait {major}.{minor}.0 by someone, and versions up to 0.{NEWEST_MINOR} are read");
+        assert!(error.to_string().starts_with(&expected), "{error}");
     }
 }
 

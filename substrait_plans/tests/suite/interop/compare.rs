@@ -65,26 +65,26 @@ impl Db {
 }
 
 pub fn compared(db: &Db, plan: &[u8], sql: &str) -> Answer {
-    let wanted = match db.sql(sql) {
-        Ok(wanted) => wanted,
+    let expected = match db.sql(sql) {
+        Ok(expected) => expected,
         Err(sentence) => return Answer::NoSql(sentence),
     };
     match db.plan(plan) {
-        Ok(found) => difference(&wanted, &found).map_or(Answer::Same(wanted.len()), Answer::Different),
+        Ok(found) => difference(&expected, &found).map_or(Answer::Same(expected.len()), Answer::Different),
         Err(sentence) => Answer::Refused(sentence),
     }
 }
 
 /// Compares in any order, because sorted rows have ties. Each row must match exactly one on the other side.
-fn difference(wanted: &[Vec<String>], found: &[Vec<String>]) -> Option<String> {
-    if wanted.len() != found.len() {
-        return Some(format!("{} rows for {}", found.len(), wanted.len()));
+fn difference(expected: &[Vec<String>], found: &[Vec<String>]) -> Option<String> {
+    if expected.len() != found.len() {
+        return Some(format!("{} rows for {}", found.len(), expected.len()));
     }
-    let mut left: Vec<&Vec<String>> = found.iter().collect();
-    for row in wanted {
-        match left.iter().position(|other| same_row(row, other)) {
+    let mut candidates: Vec<&Vec<String>> = found.iter().collect();
+    for row in expected {
+        match candidates.iter().position(|other| same_row(row, other)) {
             Some(place) => {
-                left.swap_remove(place);
+                candidates.swap_remove(place);
             }
             None => return Some(format!("no row like {}", row.join("|"))),
         }
@@ -92,16 +92,16 @@ fn difference(wanted: &[Vec<String>], found: &[Vec<String>]) -> Option<String> {
     None
 }
 
-fn same_row(wanted: &[String], found: &[String]) -> bool {
-    wanted.len() == found.len() && wanted.iter().zip(found).all(|(wanted, found)| same(wanted, found))
+fn same_row(expected: &[String], found: &[String]) -> bool {
+    expected.len() == found.len() && expected.iter().zip(found).all(|(expected, found)| same(expected, found))
 }
 
 /// Producers use other numeric types than our SQL: decimals with fewer digits, floats.
-fn same(wanted: &str, found: &str) -> bool {
+fn same(expected: &str, found: &str) -> bool {
     let day = |text: &str| text.trim_end_matches("T00:00:00").to_string();
-    match (wanted.parse::<f64>(), found.parse::<f64>()) {
-        (Ok(wanted), Ok(found)) => (wanted - found).abs() <= 1e-4 * wanted.abs().max(found.abs()).max(1.0),
-        _ => day(wanted) == day(found),
+    match (expected.parse::<f64>(), found.parse::<f64>()) {
+        (Ok(expected), Ok(found)) => (expected - found).abs() <= 1e-4 * expected.abs().max(found.abs()).max(1.0),
+        _ => day(expected) == day(found),
     }
 }
 

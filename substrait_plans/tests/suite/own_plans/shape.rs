@@ -70,7 +70,7 @@ fn functions_are_declared_once_under_the_standards_urns_with_their_signatures() 
         "functions_comparison gt:any_any",
         "functions_comparison lt:any_any",
     ] {
-        assert_eq!(names.iter().filter(|known| *known == name).count(), 1, "{name} in {names:?}");
+        assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name} in {names:?}");
     }
     assert_eq!(plan.version.as_ref().unwrap().producer, "quiver");
     assert_eq!(root(&plan).1[..2], ["g", "s"]);

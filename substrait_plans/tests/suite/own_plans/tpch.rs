@@ -36,8 +36,8 @@ fn the_plans_of_tpch_are_those_that_are_kept() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, &plan).unwrap();
         }
-        let kept = std::fs::read(&path).unwrap_or_default();
-        if decode(&kept, &Limits::default()).ok() != decode(&plan, &Limits::default()).ok() {
+        let file = std::fs::read(&path).unwrap_or_default();
+        if decode(&file, &Limits::default()).ok() != decode(&plan, &Limits::default()).ok() {
             other.push(number);
         }
     }

@@ -228,7 +228,7 @@ fn within<T: ArrowPrimitiveType>(
     let (least, most) = range.into_inner();
     let is_outside = |value: T::Native| (value < least) | (value > most);
     // The first pass has no branch and ignores NULLs, because usually there is nothing to find.
-    if !values.values().iter().fold(false, |found, value| found | is_outside(*value)) {
+    if !values.values().iter().fold(false, |any, value| any | is_outside(*value)) {
         return Ok(Arc::clone(array));
     }
     match (0..values.len()).find(|row| values.is_valid(*row) && is_outside(values.values()[*row])) {

@@ -13,14 +13,14 @@ pub(super) fn is_header(first: &[String], below: &[SeenTypes]) -> bool {
         let is_empty = name.trim().is_empty();
         (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && classify(name) == SeenTypes::TEXT)
     };
-    let has_typed_column = below.iter().any(|seen| !seen.is_text() && *seen != SeenTypes::default());
+    let has_typed_column = below.iter().any(|types| !types.is_text() && *types != SeenTypes::default());
     let distinct: HashSet<&String> = first.iter().collect();
     first.iter().enumerate().all(named) && (has_typed_column || distinct.len() == first.len())
 }
 
 /// Names from a header: trimmed; an empty one becomes `column0`, a second `a` becomes `a_1`.
 pub(super) fn names_from(header: &[String]) -> Vec<String> {
-    let mut taken: HashSet<String> = HashSet::new();
+    let mut lower_names: HashSet<String> = HashSet::new();
     let mut names = Vec::with_capacity(header.len());
     for (index, field) in header.iter().enumerate() {
         let name = match field.trim() {
@@ -29,7 +29,7 @@ pub(super) fn names_from(header: &[String]) -> Vec<String> {
         };
         let mut unique = name.clone();
         let mut number = 1;
-        while !taken.insert(unique.to_lowercase()) {
+        while !lower_names.insert(unique.to_lowercase()) {
             unique = format!("{name}_{number}");
             number += 1;
         }

@@ -27,7 +27,7 @@ pub struct CsvPlan {
     /// Every record ends with a delimiter (TPC-H's `.tbl`), after which there is no field.
     pub(super) has_trailing_delimiter: bool,
     pub names: Vec<String>,
-    seen: Vec<SeenTypes>,
+    types: Vec<SeenTypes>,
 }
 
 /// Reads up to `sample_bytes` of the file.
@@ -79,7 +79,7 @@ fn first_record<R: Read>(records: &mut Records<R>, source: &Source) -> Result<Ve
 /// The types seen in each column below the first record.
 #[derive(Default)]
 struct Columns {
-    seen: Vec<SeenTypes>,
+    types: Vec<SeenTypes>,
     rows: u64,
     /// Records whose last field is empty and unquoted.
     rows_with_empty_end: u64,
@@ -87,11 +87,11 @@ struct Columns {
 
 impl Columns {
     fn add(&mut self, record: &Record<'_>, options: &CsvOptions) {
-        self.seen.resize(record.len(), SeenTypes::default());
-        for (index, seen) in self.seen.iter_mut().enumerate() {
+        self.types.resize(record.len(), SeenTypes::default());
+        for (index, types) in self.types.iter_mut().enumerate() {
             let (text, is_quoted) = record.field(index);
-            if !seen.is_text() {
-                seen.add(look_at(text, is_quoted, options));
+            if !types.is_text() {
+                types.add(look_at(text, is_quoted, options));
             }
         }
         self.rows += 1;
@@ -109,7 +109,7 @@ fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> SeenTypes {
     }
     match classify(text) {
         SeenTypes::TEXT if is_soft_null(text.trim_ascii()) => SeenTypes::default(),
-        seen => seen,
+        types => types,
     }
 }
 
@@ -121,12 +121,12 @@ fn finish(syntax: Syntax, mut first: Vec<(String, bool)>, mut below: Columns, op
     if has_trailing_delimiter {
         first.pop();
     }
-    below.seen.resize(first.len(), SeenTypes::default());
+    below.types.resize(first.len(), SeenTypes::default());
     let texts: Vec<String> = first.iter().map(|(text, _)| text.clone()).collect();
-    let has_header = options.csv.header.unwrap_or_else(|| is_header(&texts, &below.seen));
+    let has_header = options.csv.header.unwrap_or_else(|| is_header(&texts, &below.types));
     if !has_header {
-        for (seen, (text, is_quoted)) in below.seen.iter_mut().zip(&first) {
-            seen.add(look_at(text, *is_quoted, &options.csv));
+        for (types, (text, is_quoted)) in below.types.iter_mut().zip(&first) {
+            types.add(look_at(text, *is_quoted, &options.csv));
         }
     }
     CsvPlan {
@@ -136,14 +136,14 @@ fn finish(syntax: Syntax, mut first: Vec<(String, bool)>, mut below: Columns, op
         names: if has_header { names_from(&texts) } else { names_by_position(texts.len()) },
         first_record: texts,
         has_trailing_delimiter,
-        seen: below.seen,
+        types: below.types,
     }
 }
 
 impl CsvPlan {
     pub fn schema(&self) -> SchemaRef {
-        let fields = self.names.iter().zip(&self.seen);
-        Arc::new(Schema::new(fields.map(|(name, seen)| Field::new(name, seen.data_type(), true)).collect::<Vec<_>>()))
+        let fields = self.names.iter().zip(&self.types);
+        Arc::new(Schema::new(fields.map(|(name, types)| Field::new(name, types.data_type(), true)).collect::<Vec<_>>()))
     }
 
     /// A first record that names columns of the declared schema, and nothing else, is a header,

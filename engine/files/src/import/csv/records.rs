@@ -211,10 +211,10 @@ fn quoted(data: &[u8], open: usize, quote: u8, is_eof: bool, scratch: &mut Vec<u
     let mut at = piece;
     let mut is_scratch = false;
     loop {
-        let Some(found) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n') else {
+        let Some(distance) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n') else {
             return if is_eof { Quoted::Unclosed } else { Quoted::NeedMore };
         };
-        at += found;
+        at += distance;
         if data[at] == b'\n' {
             *lines += 1;
             at += 1;

@@ -226,12 +226,12 @@ mod tests {
 
     fn frames(text: &str) -> (Vec<(String, u64)>, Option<FrameError>) {
         let mut frames = Frames::new(text.as_bytes(), Framing::of(text.as_bytes()));
-        let mut found = Vec::new();
+        let mut records = Vec::new();
         loop {
             match frames.next_frame() {
-                Ok(Some((text, line))) => found.push((text.trim_end().to_owned(), line)),
-                Ok(None) => return (found, None),
-                Err(error) => return (found, Some(error)),
+                Ok(Some((text, line))) => records.push((text.trim_end().to_owned(), line)),
+                Ok(None) => return (records, None),
+                Err(error) => return (records, Some(error)),
             }
         }
     }

@@ -45,13 +45,13 @@ impl Shape {
             Token::Number(number) => self.scalar.add(match classify(number) {
                 // A number that no 64-bit float can hold, or one of more than 38 digits.
                 SeenTypes::TEXT => SeenTypes::FLOAT,
-                seen => seen,
+                types => types,
             }),
             Token::Text(text) => self.scalar.add(match classify(&text) {
-                seen @ (SeenTypes::DATE | SeenTypes::TIME | SeenTypes::TIMESTAMP | SeenTypes::TIMESTAMP_ZONED)
+                types @ (SeenTypes::DATE | SeenTypes::TIME | SeenTypes::TIMESTAMP | SeenTypes::TIMESTAMP_ZONED)
                     if text.trim_ascii().len() == text.len() =>
                 {
-                    seen
+                    types
                 }
                 _ => SeenTypes::TEXT,
             }),
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn objects_are_structs_and_mixtures_are_text() {
-        let found = types(&[r#"{"s": {"x": 1}, "m": {"y": 1}, "e": {}}"#, r#"{"m": [1]}"#]);
-        assert!(matches!(&found[0].1, DataType::Struct(fields) if fields[0].name() == "x"));
-        assert_eq!(found[1].1, DataType::Utf8View);
-        assert_eq!(found[2].1, DataType::Utf8View);
+        let columns = types(&[r#"{"s": {"x": 1}, "m": {"y": 1}, "e": {}}"#, r#"{"m": [1]}"#]);
+        assert!(matches!(&columns[0].1, DataType::Struct(fields) if fields[0].name() == "x"));
+        assert_eq!(columns[1].1, DataType::Utf8View);
+        assert_eq!(columns[2].1, DataType::Utf8View);
     }
 }

@@ -46,8 +46,8 @@ impl StructNode {
         let mut expected = 0;
         while let Some(key) = parser.key(std::mem::take(&mut is_first)).map_err(broken)? {
             let is_expected = self.fields.get(expected).is_some_and(|field| *field.name() == *key);
-            let found = if is_expected { Some(expected) } else { self.find(&key) };
-            let Some(index) = found else {
+            let position = if is_expected { Some(expected) } else { self.find(&key) };
+            let Some(index) = position else {
                 return Err(misfit(format!("the key {} is no known column", quote_value(&key))));
             };
             expected = index + 1;

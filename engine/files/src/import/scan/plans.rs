@@ -87,13 +87,13 @@ pub(super) fn csv_fields(own: &Fields, mapping: &Mapping, target: &Schema) -> Ve
     let column = |(index, field): (usize, &std::sync::Arc<Field>)| {
         let place = mapping.iter().position(|place| *place == Some(index));
         match place.map(|place| target.field(place)) {
-            Some(wanted) => {
-                let data_type = match wanted.data_type() {
+            Some(target_field) => {
+                let data_type = match target_field.data_type() {
                     DataType::Dictionary(_, value) => value.as_ref().clone(),
                     DataType::RunEndEncoded(_, values) => values.data_type().clone(),
                     other => other.clone(),
                 };
-                Field::new(field.name(), data_type, wanted.is_nullable())
+                Field::new(field.name(), data_type, target_field.is_nullable())
             }
             None => field.as_ref().clone(),
         }

@@ -35,8 +35,8 @@ fn vectors_lists_and_columns_of_any_numbers_are_the_same_points() {
     }
     // A view's rows may come in another order.
     let start = literal(&points[..8], 2);
-    let given = kmeans(&db, &format!("kmeans('t', 'x', init => {start}, iterations => 3)"));
-    assert_near(&kmeans(&db, &format!("kmeans('v', 'a', 'b', init => {start}, iterations => 3)")), &given);
+    let of_init = kmeans(&db, &format!("kmeans('t', 'x', init => {start}, iterations => 3)"));
+    assert_near(&kmeans(&db, &format!("kmeans('v', 'a', 'b', init => {start}, iterations => 3)")), &of_init);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn calls_that_make_no_sense_are_refused_with_what_was_found() {
     let (db, _) = of_vectors(10, 2);
     db.run("CREATE TABLE other (s TEXT, n BIGINT, r DOUBLE[], i BIGINT[])");
     db.run("INSERT INTO other VALUES ('a', 1, [1.0], [1]), ('b', 2, [1.0, 2.0], [2])");
-    for (call, said) in [
+    for (call, message) in [
         ("kmeans('t', 'x', 11, 3)", "kmeans cannot make 11 clusters of 10 rows"),
         ("kmeans('t', 'x', 0, 3)", "k of kmeans must be from 1 to 4294967295, not 0"),
         ("kmeans('t', 'x', -1, 3)", "k of kmeans must be from 1 to 4294967295, not -1"),
@@ -41,7 +41,7 @@ fn calls_that_make_no_sense_are_refused_with_what_was_found() {
         ("kmeans('t', 'x', 2.5, 1)", "k of kmeans must be a whole number, not 2.5"),
         ("kmeans('t', 'x', [2], 1)", "k of kmeans must be a whole number, not a list, BIGINT[]"),
     ] {
-        assert_eq!(db.error(&format!("SELECT * FROM {call}")).to_string(), said, "{call}");
+        assert_eq!(db.error(&format!("SELECT * FROM {call}")).to_string(), message, "{call}");
     }
     let error = db.error("SELECT * FROM generate_series(start => 1, stop => 3)").to_string();
     assert!(error.contains("argument"), "{error}");

@@ -82,7 +82,7 @@ fn the_nearest_centroid_is_that_of_plain_loops_and_the_first_of_equals() {
     ] {
         assert_eq!(db.value(&format!("SELECT {call}")), expected, "{call}");
     }
-    for (call, said) in [
+    for (call, message) in [
         ("kmeans_assign([1.0], [[0.0, 0.0]])", "kmeans_assign was given centroids of 2 numbers and a vector of 1"),
         (
             "kmeans_assign([1.0], [[0.0], [1.0, 2.0]])",
@@ -92,7 +92,7 @@ fn the_nearest_centroid_is_that_of_plain_loops_and_the_first_of_equals() {
         ("kmeans_assign([1.0], [1.0])", "kmeans_assign takes centroids as a list of lists of numbers, and not DECIMAL(2,1)[]"),
         ("kmeans_assign([1.0], [['Infinity'::DOUBLE]])", "kmeans_assign takes finite centroids, and one has inf"),
     ] {
-        assert_eq!(db.error(&format!("SELECT {call}")).to_string(), said, "{call}");
+        assert_eq!(db.error(&format!("SELECT {call}")).to_string(), message, "{call}");
     }
 }
 

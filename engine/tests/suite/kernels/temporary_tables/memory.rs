@@ -53,8 +53,8 @@ fn rows_in_a_segment_stay_there_and_take_no_memory() {
     let db = Db::with(small_memory(16));
     // Of about 80 bytes each: three times the pool.
     db.load("t", &[], &numbers(0, 600_000));
-    let made = db.run("SELECT * INTO VOLATILE c FROM t");
-    assert!(made.report.peak_memory_bytes < 4 << 20, "{:?}", made.report);
+    let output = db.run("SELECT * INTO VOLATILE c FROM t");
+    assert!(output.report.peak_memory_bytes < 4 << 20, "{:?}", output.report);
     let segments = db.segments("t");
     let found = db.run("SELECT r, s FROM c");
     for batch in &found.batches {

@@ -109,8 +109,8 @@ fn a_temporary_table_is_on_the_lists_of_its_session_alone() {
     }
     assert_eq!(db.rows("DESCRIBE \"C d\""), ["a|BIGINT|NO|NULL|NULL", "b|VARCHAR|YES|NULL|NULL"]);
     assert_eq!(db.rows("SHOW COLUMNS FROM \"C d\"").len(), 2);
-    let made = "CREATE VOLATILE TABLE \"C d\" (\n  a BIGINT NOT NULL,\n  b VARCHAR\n)";
-    assert_eq!(db.rows("SHOW CREATE TABLE \"C d\""), [format!("quiver|temp|C d|{made}")]);
+    let statement = "CREATE VOLATILE TABLE \"C d\" (\n  a BIGINT NOT NULL,\n  b VARCHAR\n)";
+    assert_eq!(db.rows("SHOW CREATE TABLE \"C d\""), [format!("quiver|temp|C d|{statement}")]);
     let listed = db.session.tables().unwrap();
     let TableListing { schema, name, kind, rows, .. } = &listed[0];
     assert_eq!((schema.as_str(), name.as_str(), kind.as_str(), *rows, listed.len()), ("temp", "C d", "volatile", Some(2), 1));
@@ -121,7 +121,7 @@ fn a_temporary_table_is_on_the_lists_of_its_session_alone() {
     assert_eq!(db.session.schema_names().unwrap(), ["main", "temp"]);
     assert!(other.tables().unwrap().is_empty());
     db.run("DROP TABLE \"C d\"");
-    db.run(made);
+    db.run(statement);
     assert_eq!(db.rows("SELECT count(*) FROM \"C d\""), ["0"]);
 }
 

@@ -127,19 +127,19 @@ const DATETIME: &[&str] = &[
 /// This one is a keyword and not a function.
 const EXTRACT: &str = "EXTRACT";
 
-/// `known` are the functions of the engine. Others are not listed.
-pub fn values(known: &[String]) -> Vec<SqlInfoEntry> {
-    let found = |names: &[&str]| -> Vec<String> {
-        let names = names.iter().filter(|name| known.iter().any(|known| known == *name));
+/// `functions` are those of the engine. Others are not listed.
+pub fn values(functions: &[String]) -> Vec<SqlInfoEntry> {
+    let intersection = |names: &[&str]| -> Vec<String> {
+        let names = names.iter().filter(|name| functions.iter().any(|function| function == *name));
         names.map(|name| name.to_ascii_uppercase()).collect()
     };
-    let mut datetime = found(DATETIME);
+    let mut datetime = intersection(DATETIME);
     datetime.push(EXTRACT.to_string());
     datetime.sort_unstable();
     vec![
-        (SqlInfo::SqlNumericFunctions, Value::Texts(found(NUMERIC))),
-        (SqlInfo::SqlStringFunctions, Value::Texts(found(STRING))),
-        (SqlInfo::SqlSystemFunctions, Value::Texts(found(SYSTEM))),
+        (SqlInfo::SqlNumericFunctions, Value::Texts(intersection(NUMERIC))),
+        (SqlInfo::SqlStringFunctions, Value::Texts(intersection(STRING))),
+        (SqlInfo::SqlSystemFunctions, Value::Texts(intersection(SYSTEM))),
         (SqlInfo::SqlDatetimeFunctions, Value::Texts(datetime)),
     ]
 }

@@ -87,9 +87,9 @@ fn values_have_the_types_that_clients_read() {
 #[test]
 fn listed_functions_exist() {
     let db = Db::new();
-    let known = db.session.function_names();
+    let functions = db.session.function_names();
     for name in all() {
-        assert!(known.iter().any(|known| known == name), "{name}");
+        assert!(functions.iter().any(|function| function == name), "{name}");
     }
     let numeric = names(&db, SqlInfo::SqlNumericFunctions);
     assert!(numeric.is_sorted() && numeric.contains(&"ABS".to_string()));
@@ -130,9 +130,9 @@ fn listed_conversions_work() {
     assert_eq!(supported.keys().collect::<Vec<_>>(), types.keys().collect::<Vec<_>>());
     for (from, targets) in supported {
         for to in targets {
-            let ((from, sample), (to, wanted)) = (types[&from], types[&to]);
+            let ((from, sample), (to, target_sample)) = (types[&from], types[&to]);
             // A text says what it is to become.
-            let sample = if sample.is_empty() { wanted } else { sample };
+            let sample = if sample.is_empty() { target_sample } else { sample };
             db.run(&format!("SELECT CAST(CAST('{sample}' AS {from}) AS {to})"));
         }
     }

@@ -20,7 +20,7 @@ fn in_main(pattern: &str) -> CommandGetTables {
     CommandGetTables { db_schema_filter_pattern: Some("main".into()), table_name_filter_pattern: Some(pattern.into()), ..everything() }
 }
 
-fn found(db: &Db, command: &CommandGetTables) -> Vec<String> {
+fn table_rows(db: &Db, command: &CommandGetTables) -> Vec<String> {
     rows(&db.wait(tables::batch(&db.session, command, WireTypes::default())).unwrap())
 }
 
@@ -43,7 +43,7 @@ fn metadata_value<'a>(field: &'a Field, key: &str) -> Option<&'a str> {
 #[test]
 fn without_a_filter_every_table_is_listed_in_order() {
     let db = Db::with("CREATE SCHEMA s; CREATE TABLE s.u (a INT); CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE \"T t\" (a INT)");
-    let listed = found(&db, &everything());
+    let listed = table_rows(&db, &everything());
     let own: Vec<&String> = listed.iter().filter(|row| !row.ends_with("|SYSTEM TABLE")).collect();
     assert_eq!(own, ["quiver|main|T t|TABLE", "quiver|main|v|VIEW", "quiver|s|u|TABLE"]);
     assert!(listed.contains(&"quiver|system|tables|SYSTEM TABLE".to_string()));
@@ -59,30 +59,30 @@ fn information_schema_is_listed_as_it_is() {
     let command = CommandGetTables { db_schema_filter_pattern: Some("information\\_schema".into()), ..everything() };
     let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema' ORDER BY 1";
     let expected: Vec<String> = db.run(names).iter().map(|name| format!("quiver|information_schema|{name}|SYSTEM TABLE")).collect();
-    assert_eq!(found(&db, &command), expected);
+    assert_eq!(table_rows(&db, &command), expected);
 }
 
 #[test]
 fn tables_are_found_by_patterns_of_schema_and_name() {
     let db = Db::with("CREATE SCHEMA s_1; CREATE TABLE s_1.a_b (x INT); CREATE TABLE a_b (x INT); CREATE TABLE axb (x INT)");
-    assert_eq!(found(&db, &in_main("a_b")), ["quiver|main|a_b|TABLE", "quiver|main|axb|TABLE"]);
-    assert_eq!(found(&db, &in_main("a\\_b")), ["quiver|main|a_b|TABLE"]);
+    assert_eq!(table_rows(&db, &in_main("a_b")), ["quiver|main|a_b|TABLE", "quiver|main|axb|TABLE"]);
+    assert_eq!(table_rows(&db, &in_main("a\\_b")), ["quiver|main|a_b|TABLE"]);
     let anywhere = CommandGetTables { table_name_filter_pattern: Some("a%b".into()), ..everything() };
-    assert_eq!(found(&db, &anywhere), ["quiver|main|a_b|TABLE", "quiver|main|axb|TABLE", "quiver|s_1|a_b|TABLE"]);
+    assert_eq!(table_rows(&db, &anywhere), ["quiver|main|a_b|TABLE", "quiver|main|axb|TABLE", "quiver|s_1|a_b|TABLE"]);
     let of_schema = CommandGetTables { db_schema_filter_pattern: Some("s\\__".into()), ..everything() };
-    assert_eq!(found(&db, &of_schema), ["quiver|s_1|a_b|TABLE"]);
+    assert_eq!(table_rows(&db, &of_schema), ["quiver|s_1|a_b|TABLE"]);
 }
 
 #[test]
 fn tables_are_found_by_catalog_and_type() {
     let db = Db::with("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t");
     let of_catalog = |name: &str| CommandGetTables { catalog: Some(name.into()), ..in_main("%") };
-    assert_eq!(found(&db, &of_catalog("quiver")).len(), 2);
-    assert!(found(&db, &of_catalog("")).is_empty());
+    assert_eq!(table_rows(&db, &of_catalog("quiver")).len(), 2);
+    assert!(table_rows(&db, &of_catalog("")).is_empty());
     let of_type = |types: &[&str]| CommandGetTables { table_types: types.iter().map(|kind| kind.to_string()).collect(), ..in_main("%") };
-    assert_eq!(found(&db, &of_type(&["VIEW"])), ["quiver|main|v|VIEW"]);
-    assert_eq!(found(&db, &of_type(&["TABLE", "VIEW", "LOCAL TEMPORARY"])), ["quiver|main|t|TABLE", "quiver|main|v|VIEW"]);
-    assert!(found(&db, &of_type(&["table"])).is_empty());
+    assert_eq!(table_rows(&db, &of_type(&["VIEW"])), ["quiver|main|v|VIEW"]);
+    assert_eq!(table_rows(&db, &of_type(&["TABLE", "VIEW", "LOCAL TEMPORARY"])), ["quiver|main|t|TABLE", "quiver|main|v|VIEW"]);
+    assert!(table_rows(&db, &of_type(&["table"])).is_empty());
 }
 
 #[test]
@@ -91,12 +91,12 @@ fn an_external_table_says_so_and_is_listed_when_its_files_are_gone() {
     let path = db.file("rows.csv");
     std::fs::write(&path, "a,b\n1,x\n").unwrap();
     db.run(&format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{}' OPTIONS ('format.has_header' 'true')", path.display()));
-    assert_eq!(found(&db, &in_main("e")), ["quiver|main|e|EXTERNAL TABLE"]);
+    assert_eq!(table_rows(&db, &in_main("e")), ["quiver|main|e|EXTERNAL TABLE"]);
     let fields = columns(&db, "e");
     assert_eq!(fields.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), ["a", "b"]);
     std::fs::remove_file(&path).unwrap();
     let all = CommandGetTables { include_schema: true, ..in_main("%") };
-    assert_eq!(found(&db, &all).len(), 2);
+    assert_eq!(table_rows(&db, &all).len(), 2);
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn a_view_that_cannot_be_used_hides_no_other_table_and_ends_no_transaction() {
 #[test]
 fn a_table_that_is_dropped_or_rolled_back_is_not_listed() {
     let db = Db::with("CREATE TABLE gone (a INT); DROP TABLE gone; BEGIN; CREATE TABLE undone (a INT)");
-    assert_eq!(found(&db, &in_main("%")), ["quiver|main|undone|TABLE"]);
+    assert_eq!(table_rows(&db, &in_main("%")), ["quiver|main|undone|TABLE"]);
     db.run("ROLLBACK");
-    assert!(found(&db, &in_main("%")).is_empty());
+    assert!(table_rows(&db, &in_main("%")).is_empty());
 }
 
 #[test]

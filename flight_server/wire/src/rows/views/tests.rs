@@ -23,9 +23,9 @@ impl Random {
     fn text(&mut self, bytes: usize) -> String {
         let mut text = String::new();
         while text.len() < bytes {
-            let left = bytes - text.len();
+            let space = bytes - text.len();
             let char = ['a', 'b', 'é', '語', '😀'][self.below(5)];
-            text.push(if char.len_utf8() <= left { char } else { 'c' });
+            text.push(if char.len_utf8() <= space { char } else { 'c' });
         }
         text
     }
@@ -85,13 +85,13 @@ where
     V: ByteViewType,
     P: ByteArrayType<Offset = i32, Native = V::Native>,
 {
-    let made = plain::<V, P>(views).unwrap();
-    made.to_data().validate_full().unwrap();
+    let actual = plain::<V, P>(views).unwrap();
+    actual.to_data().validate_full().unwrap();
     let expected = cast(views, &P::DATA_TYPE).unwrap();
-    assert_eq!(&made, &expected);
-    let (made, expected) = (made.as_bytes::<P>(), expected.as_bytes::<P>());
-    assert_eq!(made.value_offsets(), expected.value_offsets());
-    assert_eq!(made.value_data(), expected.value_data());
+    assert_eq!(&actual, &expected);
+    let (actual, expected) = (actual.as_bytes::<P>(), expected.as_bytes::<P>());
+    assert_eq!(actual.value_offsets(), expected.value_offsets());
+    assert_eq!(actual.value_data(), expected.value_data());
 }
 
 #[test]
@@ -169,11 +169,11 @@ fn texts_of_dropped_rows_are_not_sent_with_views() {
     let texts = StringViewArray::from_iter_values((0..1_000).map(long)).gc();
     // The last but one row is used twice, so the bytes in use are as many as the bytes of the buffers.
     let rows = UInt32Array::from_iter_values((0..999).chain([998]));
-    let left = take(&texts, &rows, None).unwrap();
-    assert_eq!(left.as_string_view().data_buffers()[0].len(), left.as_string_view().total_buffer_bytes_used());
-    for left in [left, Arc::new(texts.slice(0, 999)) as ArrayRef] {
-        let sent = compact(left.as_string_view());
-        assert_eq!(&sent, &left);
+    let array = take(&texts, &rows, None).unwrap();
+    assert_eq!(array.as_string_view().data_buffers()[0].len(), array.as_string_view().total_buffer_bytes_used());
+    for array in [array, Arc::new(texts.slice(0, 999)) as ArrayRef] {
+        let sent = compact(array.as_string_view());
+        assert_eq!(&sent, &array);
         let bytes: Vec<u8> = sent.as_string_view().data_buffers().iter().flat_map(|buffer| buffer.to_vec()).collect();
         let hidden = long(999);
         assert!(!bytes.windows(hidden.len()).any(|window| window == hidden.as_bytes()));
