@@ -26,6 +26,9 @@ impl Session {
     pub(super) async fn run_plan(&self, ctx: &StatementContext, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
         if let Some(execute) = executed(&plan) {
             let prepared = self.prepared_plan(ctx, execute).await.map_err(without_place)?;
+            if explained(&plan).is_some() && explained(&prepared).is_some() {
+                return Err(EngineError::unsupported("EXPLAIN of a prepared EXPLAIN", Some("EXECUTE it without EXPLAIN")));
+            }
             return ctx.query(&with_prepared(plan, prepared)).await.map_err(without_place);
         }
         if let Some(LogicalPlan::Statement(_)) = explained(&plan) {

@@ -57,6 +57,9 @@ fn explain_of_a_statement_that_has_no_plan_is_refused() {
         let error = db.error(&format!("EXPLAIN {sql}")).to_string();
         assert!(error.contains("EXPLAIN of a statement that only changes the session is not supported"), "{sql}: {error}");
     }
+    db.run("PREPARE q AS EXPLAIN SELECT 1");
+    let error = db.error("EXPLAIN ANALYZE EXECUTE q").to_string();
+    assert!(error.contains("EXPLAIN of a prepared EXPLAIN is not supported"), "{error}");
 }
 
 #[test]
