@@ -34,7 +34,7 @@ fn template(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(engine.session_config())
         .with_runtime_env(Arc::clone(&engine.runtime))
-        .with_expr_planners(vec![Arc::new(ListOperators), Arc::new(UntypedNulls)])
+        .with_expr_planners(vec![Arc::new(UntypedNulls), Arc::new(ListOperators)])
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
