@@ -82,6 +82,7 @@ _CLASSES: dict[str, type[Error]] = {
     "unavailable": OperationalError,
     "operational": OperationalError,
     "unauthenticated": OperationalError,
+    "session_ended": OperationalError,
     "denied": ProgrammingError,
     "misuse": InterfaceError,
     "internal": InternalError,

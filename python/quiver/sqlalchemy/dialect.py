@@ -96,7 +96,7 @@ class QuiverDialect(default.DefaultDialect):
     def is_disconnect(self, e: Exception, connection: Any, cursor: Any) -> bool:
         """Whether the server is gone, or has ended the session, so that a new connection may work."""
         is_closed = connection is not None and getattr(connection, "quiver", None) is not None and connection.quiver.is_closed
-        return is_closed or getattr(e, "kind", "") in ("unavailable", "unauthenticated")
+        return is_closed or getattr(e, "kind", "") in ("unavailable", "unauthenticated", "session_ended")
 
     @cache
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:

@@ -74,7 +74,8 @@ fn of_kind(error: DataFusionError) -> EngineError {
 /// An error of a library that DataFusion calls. A bad pattern is a bad value; a file or a socket is not.
 fn foreign(source: &(dyn Error + Send + Sync + 'static)) -> EngineError {
     let message = clean(&source.to_string());
-    match source.is::<regex::Error>() {
+    // DataFusion's optimizer reads constant patterns by `regex_syntax`.
+    match source.is::<regex::Error>() || source.is::<regex_syntax::Error>() {
         true => EngineError::data(message, None),
         false => EngineError::Execution { message, hint: None },
     }
