@@ -16,6 +16,7 @@ mod parameters;
 mod planning;
 mod plans;
 mod queries;
+mod requests;
 mod session;
 mod shared;
 mod sql_planner;

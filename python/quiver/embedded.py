@@ -54,7 +54,8 @@ def open(  # noqa: A001 - as files are opened
     progress: bool | None = None,
 ) -> Connection:
     """Opens the store at `path` in this process, or creates it if there is none; without a path, opens a temporary store that is
-    deleted when it is closed. A store is open for writing in one process, or for reading in several.
+    deleted when it is closed. A store is open for writing in one process. Others read it with `read_only`, and see the version that was
+    the last one when they opened it.
 
     Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default, they do in a
     terminal or a notebook."""

@@ -227,6 +227,16 @@ class WrongStore(unittest.TestCase):
         with quiver.open(store) as con:
             self.assertEqual(con.sql("SELECT 1").fetchall(), [(1,)])
 
+    def test_a_store_that_another_process_writes_to_is_read_at_its_last_version(self):
+        store = self.directory / "store"
+        count = "import quiver, sys; print(quiver.open(sys.argv[1], read_only=True).sql('SELECT count(*) FROM t').fetchall())"
+        with quiver.open(store) as con:
+            for rows in (1, 2):
+                con.sql("CREATE TABLE IF NOT EXISTS t (a BIGINT)")
+                con.sql("INSERT INTO t VALUES (7)")
+                done = subprocess.run([sys.executable, "-c", count, store], capture_output=True, text=True, env=self.environment())
+                self.assertEqual(done.stdout, f"[({rows},)]\n", done.stderr)
+
     def test_opening_again_in_one_process_shares_the_store(self):
         store = self.directory / "store"
         with quiver.open(store) as one, quiver.open(store) as other:

@@ -1,6 +1,7 @@
 //! Runs the real `quiver` binary, and the unit tests of the modules that need no engine.
 
 mod backup;
+mod beside;
 mod errors;
 mod formats;
 mod import;

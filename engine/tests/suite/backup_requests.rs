@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::backup::{self, BackupReport, back_up};
 use engine::{Engine, EngineError};
-use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, RequestState};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, Request, RequestState};
 use pmem_store::{Store, StoreOptions};
 
 use super::helpers::{Db, Ran, numbers, options, wait};
@@ -130,7 +130,8 @@ fn another_holder_goes_on_with_what_the_last_one_has_taken() {
     let dir = with_rows().closed();
     let path = dir.path().join("store");
     let mut last = Inbox::new(&path);
-    let pending_request = PendingRequest::submit(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
+    let request = Request::Backup(BackupRequest { to: dir.path().join("backup"), copies: false });
+    let pending_request = PendingRequest::submit(&path, &request).unwrap();
     assert_eq!(last.look().len(), 1);
     let _engine = Engine::open(&path, options()).unwrap();
     wait_until("there is an answer", || matches!(pending_request.look().unwrap(), RequestState::Done(_)));

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::BackupRequest;
+use super::Request;
 use super::record::{Answer, REQUESTS_DIR, RequestFile, decode, parse_name};
-use crate::backup::BackupProgress;
+use crate::backup_report::BackupProgress;
 
 /// The number of files that one look reads.
 const FILES_MAX: usize = 1_000;
@@ -27,7 +27,7 @@ pub struct Inbox {
 pub struct OpenRequest {
     pub id: String,
     /// The request, or a sentence that says what is wrong with it.
-    pub request: Result<BackupRequest, String>,
+    pub request: Result<Request, String>,
 }
 
 impl Inbox {
@@ -155,7 +155,7 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Whether its client waits. No client waits for what is not a file or cannot be opened.
-fn is_locked(request: &Path) -> bool {
+pub(super) fn is_locked(request: &Path) -> bool {
     if !fs::symlink_metadata(request).is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }

@@ -41,6 +41,13 @@ impl Store {
         self.core.options.read_only
     }
 
+    /// Lets other processes that find the store in use know where this one serves it.
+    pub fn announce(&self, uri: &str) {
+        if let Some(lock) = self.core.shared.lock() {
+            lock.announce(uri);
+        }
+    }
+
     /// What failed, if a write to the disk has: nothing is written then until the store is opened again.
     pub fn poisoned(&self) -> Option<String> {
         self.core.poison.reason().map(str::to_string)
