@@ -86,7 +86,7 @@ class OpenStore:
     """A store that stays open in this process as long as one of its connections is open.
 
     Opening the same store again gives another connection to the same engine, because a second engine could not
-    write to it."""
+    write to it. An engine that reads beside a process that writes stays at one version, so there may be several."""
 
     _all: dict[str, OpenStore] = {}
     # Reentrant, because the garbage collector may close a connection in the middle of a call that opens another one.
@@ -108,7 +108,9 @@ class OpenStore:
                 if existing and existing.options != options:
                     hint = "close it first, or open it with the same ones"
                     raise InterfaceError(f'the store "{name}" is open in this process with other options', hint=hint)
-                store = existing or cls(name, options)
+                # Who opens a store again wants its last version.
+                is_old = existing is not None and existing.database.is_leased()
+                store = cls(name, options) if existing is None or is_old else existing
                 cls._all[name] = store
             store.users += 1
             return store

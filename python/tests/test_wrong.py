@@ -229,13 +229,28 @@ class WrongStore(unittest.TestCase):
 
     def test_a_store_that_another_process_writes_to_is_read_at_its_last_version(self):
         store = self.directory / "store"
-        count = "import quiver, sys; print(quiver.open(sys.argv[1], read_only=True).sql('SELECT count(*) FROM t').fetchall())"
+        shell = [quiver.testing.binary(), "--store", store, "--format", "csv"]
+        with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+
+            def write(sql):
+                print(sql, "\\echo done", sep="\n", file=writer.stdin, flush=True)
+                while writer.stdout.readline() != "done\n":
+                    self.assertIsNone(writer.poll())
+
+            def count(con):
+                return con.sql("SELECT count(*) FROM t").fetchall()
+
+            write("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (7);")
+            with quiver.open(store, read_only=True) as con:
+                self.assertEqual(count(con), [(1,)])
+                write("INSERT INTO t VALUES (8);")
+                with quiver.open(store, read_only=True) as later, con.another() as same:
+                    self.assertEqual([count(each) for each in (con, same, later)], [[(1,)], [(1,)], [(2,)]])
+                with self.assertRaisesRegex(quiver.OperationalError, "read-only"):
+                    con.sql("DELETE FROM t")
+            writer.stdin.close()
         with quiver.open(store) as con:
-            for rows in (1, 2):
-                con.sql("CREATE TABLE IF NOT EXISTS t (a BIGINT)")
-                con.sql("INSERT INTO t VALUES (7)")
-                done = subprocess.run([sys.executable, "-c", count, store], capture_output=True, text=True, env=self.environment())
-                self.assertEqual(done.stdout, f"[({rows},)]\n", done.stderr)
+            self.assertEqual(count(con), [(2,)])
 
     def test_opening_again_in_one_process_shares_the_store(self):
         store = self.directory / "store"
