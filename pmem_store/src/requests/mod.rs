@@ -6,9 +6,9 @@
 //!
 //! The way of a request: the client writes `<id>.json`, and keeps it locked with flock(2) for as long as it
 //! waits. The holder writes to `<id>.taken` that it has seen the request, and its progress, and then writes the
-//! answer to `<id>.done`. The client removes all three.
+//! answer to `<id>.done`. The client removes them all.
 //!
-//! **Invariant:** each file gets its name when it is complete.
+//! **Invariant:** each file gets its name when it is complete; only the catalog of a lease is complete when the answer is there.
 //!
 //! **Invariant:** a request that no process has locked is void. So it ends with its client, however
 //! that ends. A process id would not do, because it may be reused or belong to another container.
