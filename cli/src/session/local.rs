@@ -72,8 +72,10 @@ impl Session for LocalSession {
             if self.is_temporary {
                 return Ok("a temporary store, gone when you leave (--store DIR keeps one)".to_string());
             }
-            let info = self.engine.store().info().map_err(StatementError::plain)?;
-            Ok(format!("store {} ({})", info.path.display(), info.mode))
+            let store = self.engine.store();
+            let info = store.info().map_err(StatementError::plain)?;
+            let as_of = if store.is_leased() { format!(" at version {}; another process writes to it", info.version) } else { String::new() };
+            Ok(format!("store {} ({}){as_of}", info.path.display(), info.mode))
         };
         ready(title()).boxed()
     }

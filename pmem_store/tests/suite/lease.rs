@@ -243,6 +243,7 @@ fn a_lease_ends_with_a_reader_that_is_killed() {
     let mut reader = Other::start(dir.path());
     reader.begin("read");
     while !dir.path().join("requests").exists() || Inbox::new(dir.path()).look().is_empty() {
+        assert!(reader.process.try_wait().unwrap().is_none(), "it has ended");
         std::thread::sleep(Duration::from_millis(10));
     }
     serve(&store);
