@@ -74,7 +74,8 @@ impl Session for LocalSession {
             }
             let store = self.engine.store();
             let info = store.info().map_err(StatementError::plain)?;
-            let as_of = if store.is_leased() { format!(" at version {}; another process writes to it", info.version) } else { String::new() };
+            let as_of =
+                if store.is_leased() { format!(" at version {}; another process writes to it", info.version) } else { String::new() };
             Ok(format!("store {} ({}){as_of}", info.path.display(), info.mode))
         };
         ready(title()).boxed()
