@@ -101,7 +101,7 @@ fn core_of(path: &Path, options: StoreOptions, database: Arc<Database>, shared: 
     let reader = CatalogReader::begin(&database)?;
     let record = reader.store()?;
     let last = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, expected)?;
-    let version = shared.leased_version().unwrap_or(last);
+    let version = shared.claim.leased_version().unwrap_or(last);
     let users = access::Access::load(&reader)?;
     drop(reader);
     let (state, _) = CatalogState::load(&database, &shared)?;

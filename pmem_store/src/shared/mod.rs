@@ -2,10 +2,12 @@
 //!
 //! - `file_gc`: which files a reader still needs; `pins`: the pins of readers and transactions
 //! - `segment_cache`: the mappings of segments; `moves`: where rows moved when segments were replaced
+//! - `claim`: the lock or the lease
 //!
 //! **Invariant:** while a [`Pin`] or a lease of version v is alive, no file that version v names is removed. So
 //! neither DROP nor compaction disturbs a reader, in this process or another.
 
+mod claim;
 mod file_gc;
 mod moves;
 mod pins;
@@ -16,26 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::files;
-use crate::lock::StoreLock;
 use crate::logs::OpenLogs;
 use crate::names::TableId;
 use crate::region::PoisonFlag;
-use crate::requests::{self, Lease};
+use crate::requests;
 use crate::segment::{SealedSegment, remove_segment_files};
 
+pub(crate) use claim::Claim;
 use file_gc::FileGc;
 pub(crate) use moves::{ClearedRows, Moves};
 pub use moves::{ReplacedSegment, Replacement};
 pub(crate) use pins::{Pin, TransactionPin};
 use segment_cache::SegmentCache;
 pub use segment_cache::SegmentHandle;
-
-/// Why no other process removes the files of the store.
-#[derive(Debug)]
-pub(crate) enum Claim {
-    Lock(StoreLock),
-    Lease(Lease),
-}
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -46,29 +41,13 @@ pub(crate) struct Shared {
     pub moves: Moves,
     poison: Arc<PoisonFlag>,
     /// The last reader or appender releases it, which may outlive the store.
-    claim: Claim,
+    pub claim: Claim,
 }
 
 impl Shared {
     pub fn new(store: PathBuf, claim: Claim, poison: &Arc<PoisonFlag>) -> Self {
         let (segments, poison) = (SegmentCache::new(store.clone()), Arc::clone(poison));
         Shared { store, gc: FileGc::default(), segments, logs: Arc::default(), moves: Moves::default(), poison, claim }
-    }
-
-    /// The lock on the store; `None` for a reader with a lease.
-    pub fn lock(&self) -> Option<&StoreLock> {
-        match &self.claim {
-            Claim::Lock(lock) => Some(lock),
-            Claim::Lease(_) => None,
-        }
-    }
-
-    /// The version of the lease. Logs grow meanwhile.
-    pub fn leased_version(&self) -> Option<u64> {
-        match &self.claim {
-            Claim::Lock(_) => None,
-            Claim::Lease(lease) => Some(lease.version()),
-        }
     }
 
     /// The files of segments, and of logs, that `version` and later ones do not name.

@@ -43,12 +43,12 @@ impl Store {
 
     /// Whether it is read beside a process that writes: it stays at one version.
     pub fn is_leased(&self) -> bool {
-        self.core.shared.leased_version().is_some()
+        self.core.shared.claim.leased_version().is_some()
     }
 
     /// Lets other processes that find the store in use know where this one serves it.
     pub fn announce(&self, uri: &str) {
-        if let Some(lock) = self.core.shared.lock() {
+        if let Some(lock) = self.core.shared.claim.lock() {
             lock.announce(uri);
         }
     }
