@@ -18,12 +18,12 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check dist lint clean clean-cache
+.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check dist lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
+demo: deps binary $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
 	@$(PYTHON) scripts/demo.py --store $(DEMO_STORE) --scale $(SF)
 
 test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
@@ -44,6 +44,10 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 
 build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib
+
+# The demo needs no more. Its dependencies have the features that the workspace gives them, so `make build` compiles none of them again.
+binary: deps ## the binary alone, at bin/quiver
+	@scripts/with_target.sh cargo build --release --locked -p cli --bin quiver
 
 dist: deps ## what is shipped: the binary with thin LTO and line tables, in target/dist of the cache; compiles everything once more
 	@scripts/with_target.sh cargo build --profile dist --locked -p cli --bin quiver
