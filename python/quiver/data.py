@@ -18,6 +18,12 @@ _HINTS = {
 }
 
 
+def is_frame(kind: type) -> bool:
+    """Whether it is a type of pandas or polars that is a table, or that has a hint how to make one."""
+    library = kind.__module__.split(".")[0]
+    return (library in ("pandas", "polars") and kind.__name__ == "DataFrame") or (library, kind.__name__) in _HINTS
+
+
 def as_stream(data: Any) -> Any:
     """An object with `__arrow_c_stream__`. Its columns are checked if they are known before its rows are read."""
     stream = _stream(data)

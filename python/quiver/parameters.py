@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
 import pyarrow as pa
 
-from . import tensors
-from .errors import NotSupportedError, ProgrammingError
+from . import tensors, tokens
+from .errors import ProgrammingError
+
+Values = Sequence[Any] | Mapping[str, Any]
+"""The values of `?` or `$1`, `$2`, …, or those of `:name` or `$name`."""
+
+
+def in_order(sql: str, values: Values | None) -> tuple[str, Sequence[Any] | None]:
+    """The statement and its values by number."""
+    if not isinstance(values, Mapping):
+        return sql, values
+    sql, names = _numbered(sql, values)
+    return sql, [values[name] for name in names]
+
+
+def rows_in_order(sql: str, rows: Iterable[Values]) -> tuple[str, Sequence[Sequence[Any]]]:
+    """The same for a statement that runs once for each row."""
+    rows = list(rows)
+    first = rows[0] if rows else None
+    if not isinstance(first, Mapping):
+        return sql, rows  # type: ignore[return-value]
+    sql, names = _numbered(sql, first)
+    ordered = []
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping) or row.keys() != first.keys():
+            raise ProgrammingError(f"row {number} of the parameters has other names than the first one")
+        ordered.append([row[name] for name in names])
+    return sql, ordered
+
+
+def _numbered(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
+    """The statement with `$1`, `$2`, … for `:name` and `$name`, and the names in this order. A number takes as much room as its name, so
+    that positions in errors stay the same."""
+    order: list[str] = []
+    pieces = []
+    for token in tokens.tokens(sql):
+        piece = token[0]
+        if token["number"] and names:
+            raise ProgrammingError(f"the statement has {piece}, and its parameters have names", hint="name all of them, or give a list")
+        if name := token["parameter"]:
+            if name not in names:
+                raise ProgrammingError(f'the parameter "{name}" has no value', hint="add it to the dict")
+            if name not in order:
+                order.append(name)
+            piece = f"${order.index(name) + 1}".ljust(len(piece))
+        pieces.append(piece)
+    if unused := [name for name in names if name not in order]:
+        raise ProgrammingError(f'the statement has no parameter "{unused[0]}"', hint=f"write :{unused[0]} where its value belongs")
+    return "".join(pieces), order
 
 
 def one_row(values: Sequence[Any] | None) -> pa.RecordBatch | None:
     """None if there are no values."""
-    if values is None or (isinstance(values, (Mapping, Sequence)) and not values):
+    if values is None or (isinstance(values, Sequence) and not values):
         return None
     return batch([values])
 
@@ -32,8 +79,6 @@ def batch(rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
 
 
 def _row(values: Sequence[Any]) -> Sequence[Any]:
-    if isinstance(values, Mapping):
-        raise NotSupportedError("parameters by name are not supported", hint="write ? or $1 and give a list")
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise ProgrammingError(f"parameters are a list of values, and not {type(values).__name__}", hint="write [value]")
     return values

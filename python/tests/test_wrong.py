@@ -71,8 +71,16 @@ class Wrong:
             self.con.sql("SELECT CAST(? AS BIGINT)", [1, 2])
         with self.assertRaisesRegex(quiver.ProgrammingError, "not str"):
             self.con.sql("SELECT ?", "text")
-        with self.assertRaisesRegex(quiver.NotSupportedError, "by name"):
-            self.con.sql("SELECT $a", {"a": 1})
+        for sql, values, why in [
+            ("SELECT $a, :b", {"a": 1}, 'the parameter "b" has no value'),
+            ("SELECT $a", {"a": 1, "b": 2}, 'the statement has no parameter "b"'),
+            ("SELECT ?, :a", {"a": 1}, r"the statement has \?, and its parameters have names"),
+            ("SELECT $1, :a", {"a": 1}, r"the statement has \$1, and its parameters have names"),
+        ]:
+            with self.subTest(sql), self.assertRaisesRegex(quiver.ProgrammingError, why):
+                self.con.sql(sql, values)
+        with self.assertRaisesRegex(quiver.ProgrammingError, "row 2 of the parameters has other names"):
+            self.con.executemany("INSERT INTO typed VALUES (:a)", [{"a": 1}, {"b": 1}])
         with self.assertRaisesRegex(quiver.ProgrammingError, "a time zone and some have none"):
             now = datetime.datetime(2026, 11, 20)
             self.con.executemany("SELECT ?", [(now,), (now.replace(tzinfo=datetime.timezone.utc),)])
