@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Variables = Mapping[str, Any]
 NO_VARIABLES: Variables = {}
 
-_HAS_FROM = re.compile(r"\b(?:from|join|using|describe|summarize)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -79,9 +78,9 @@ class Frames:
 
     def _mentioned(self, sql: str, variables: Variables) -> dict[str, tuple[str, Any]]:
         """Data by the names as they are written, with the names that SQL reads. Few statements get as far as being split into tokens."""
-        if not (self._registered or variables) or not _HAS_FROM.search(sql):
+        if not (self._registered or variables) or not tokens.may_have_tables(sql):
             return {}
-        if not self._registered and not any(_is_rows(variables.get(word)) for word in set(_WORD.findall(sql))):
+        if not self._registered and not any(word in variables and _is_rows(variables[word]) for word in set(_WORD.findall(sql))):
             return {}
         found = {}
         for written, name in tokens.tables(sql).items():

@@ -43,6 +43,12 @@ def tokens(sql: str) -> Iterator[re.Match[str]]:
     return _TOKEN.finditer(sql)
 
 
+def may_have_tables(sql: str) -> bool:
+    """Decided without splitting the text, which may be an INSERT of megabytes."""
+    upper = sql.upper()
+    return any(word in upper for word in _FROM)
+
+
 def tables(sql: str) -> dict[str, str]:
     """The names in FROM and JOIN that have no schema, as they are written and as SQL reads them. Some may be columns or aliases, which
     takes a parser to tell; names of WITH are left out."""
