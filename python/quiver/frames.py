@@ -48,8 +48,7 @@ class Frames:
         self._created: set[str] = set()
 
     def register(self, name: str, rows: Any) -> None:
-        check_readable_again(name, rows)
-        data.as_stream(_plain(rows))
+        _stream(name, rows)
         self._registered[name] = rows
 
     def unregister(self, name: str) -> None:
@@ -68,11 +67,16 @@ class Frames:
         self._process.check()
         with self._lock:
             self._drop(connection)
-            used = {written: rows for written, (name, rows) in mentioned.items() if not self._is_table(connection, name)}
+            used = {written: (name, rows) for written, (name, rows) in mentioned.items() if not self._is_table(connection, name)}
+            # All before the first one is there: a `Table` of this connection runs a statement.
+            streams = {name: _stream(name, rows) for name, rows in used.values()}
             try:
-                for written, rows in used.items():
-                    self._create(connection, mentioned[written][0], rows)
-                yield used
+                for name, stream in streams.items():
+                    # Remembered first: Ctrl-C may come between.
+                    self._created.add(name)
+                    with data.reader_errors(stream) as checked:
+                        connection._backend.ingest(checked, names.TEMPORARY_SCHEMA, name, "create")
+                yield {written: rows for written, (_, rows) in used.items()}
             finally:
                 self._drop(connection)
 
@@ -95,24 +99,11 @@ class Frames:
         kinds = connection._kinds_of(name)
         return names.TEMPORARY_SCHEMA in kinds or (names.DEFAULT_SCHEMA in kinds and name not in self._registered)
 
-    def _create(self, connection: Connection, name: str, rows: Any) -> None:
-        check_readable_again(name, rows)
-        with data.reader_errors(data.as_stream(_plain(rows))) as stream:
-            # Remembered first: Ctrl-C may come between.
-            self._created.add(name)
-            connection._backend.ingest(stream, names.TEMPORARY_SCHEMA, name, "create")
-
     def _drop(self, connection: Connection) -> None:
         for name in list(self._created):
             with suppress(Error):
                 connection._backend.execute(f"DROP VOLATILE TABLE IF EXISTS {names.quoted(name)}", None)
                 self._created.discard(name)
-
-
-def check_readable_again(name: str, rows: Any) -> None:
-    """The second statement would find no rows."""
-    if isinstance(rows, pa.RecordBatchReader):
-        raise ProgrammingError(f'"{name}" is a reader, whose rows are read once', hint="make a table of it: reader.read_all()")
 
 
 def _is_rows(value: Any) -> bool:
@@ -121,6 +112,9 @@ def _is_rows(value: Any) -> bool:
     return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "scanner") or data.is_frame(kind)
 
 
-def _plain(rows: Any) -> Any:
-    """All rows of a `Result`, which keeps them. As a stream they would be gone."""
-    return rows.arrow() if type(rows).__module__.startswith("quiver.") else rows
+def _stream(name: str, rows: Any) -> Any:
+    if isinstance(rows, pa.RecordBatchReader):
+        # The second statement would find no rows.
+        raise ProgrammingError(f'"{name}" is a reader, whose rows are read once', hint="make a table of it: reader.read_all()")
+    # A `Result` keeps the rows that it gives as a whole. As a stream they would be gone.
+    return data.as_stream(rows.arrow() if type(rows).__module__.startswith("quiver.") else rows)

@@ -28,6 +28,9 @@ class Frames:
         self.assertEqual(self.con.sql("SELECT * FROM dataset").fetchall(), [(2, ["z"])])
         self.assertEqual(self.con.sql('SELECT * FROM "of_this_module"').fetchall(), [(7,)])
         self.assertEqual([self.con.sql("SELECT a FROM of_this_module").fetchall() for _ in range(2)], [[(7,)], [(7,)]])
+        both_spellings = 'SELECT count(*) FROM of_pandas JOIN "of_pandas" AS other USING (a)'
+        self.assertEqual(self.con.sql(both_spellings).fetchall(), [(2,)])
+        self.assertEqual(self.con.sql("DESCRIBE of_pandas").fetchall()[0][0], "a")
         Upper = of_pandas  # noqa: F841
         self.assertEqual(self.con.sql("SELECT count(*) FROM Upper").fetchall(), [(2,)])
 
@@ -92,6 +95,9 @@ class Frames:
         first = self.con.sql("SELECT value AS n FROM generate_series(1, 20000) AS g (value)")
         self.assertEqual(self.con.sql("SELECT count(*), sum(n) FROM first").fetchall(), [(20_000, 200_010_000)])
         self.assertEqual(first.arrow().num_rows, 20_000)
+        self.con.write("as_table", {"n": [3]}, mode="replace")
+        stored = self.con.table("as_table")  # noqa: F841
+        self.assertEqual(self.con.sql("SELECT count(*) FROM first JOIN stored USING (n)").fetchall(), [(1,)])
 
     def test_a_plan_of_a_variable_is_explained(self):
         frame = pa.table({"a": [1]})
