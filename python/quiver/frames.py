@@ -116,5 +116,13 @@ def _stream(name: str, rows: Any) -> Any:
     if isinstance(rows, pa.RecordBatchReader):
         # The second statement would find no rows.
         raise ProgrammingError(f'"{name}" is a reader, whose rows are read once', hint="make a table of it: reader.read_all()")
-    # A `Result` keeps the rows that it gives as a whole. As a stream they would be gone.
-    return data.as_stream(rows.arrow() if type(rows).__module__.startswith("quiver.") else rows)
+    library = type(rows).__module__.split(".")[0]
+    if library == "quiver":
+        # A `Result` keeps the rows that it gives as a whole. As a stream they would be gone.
+        rows = rows.arrow()
+    elif library == "pandas":
+        # In process the rows stay in the buffers that they come in, and those of pandas and numpy may change before the result is read.
+        rows = rows.copy()
+    elif isinstance(rows, Mapping):
+        rows = {column: values.copy() if hasattr(values, "copy") else values for column, values in rows.items()}
+    return data.as_stream(rows)

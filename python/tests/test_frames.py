@@ -36,8 +36,12 @@ class Frames:
 
     def test_rows_are_those_of_the_time_of_the_statement(self):
         frame = pandas.DataFrame({"a": [1, 2]})
-        before = self.con.sql("SELECT a FROM frame ORDER BY a")
+        column = numpy.array([3, 4])
+        self.con.register("of_numpy", {"a": column})
+        before, of_numpy = self.con.sql("SELECT a FROM frame ORDER BY a"), self.con.sql("SELECT a FROM of_numpy ORDER BY a")
         frame.loc[0, "a"] = 9
+        column[0] = 9
+        self.assertEqual(of_numpy.fetchall(), [(3,), (4,)])
         self.assertEqual(self.con.sql("SELECT a FROM frame ORDER BY a").fetchall(), [(2,), (9,)])
         self.assertEqual(before.fetchall(), [(1,), (2,)])
         frame = pandas.DataFrame({"b": ["new"]})
