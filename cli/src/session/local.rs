@@ -99,6 +99,10 @@ impl Session for LocalSession {
         true
     }
 
+    fn has_files_here(&self) -> bool {
+        true
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         ready(()).boxed()
     }

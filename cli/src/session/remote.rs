@@ -106,6 +106,10 @@ impl Session for RemoteSession {
         self.0.is_connected()
     }
 
+    fn has_files_here(&self) -> bool {
+        false
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         self.0.close().boxed()
     }

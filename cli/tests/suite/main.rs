@@ -2,6 +2,7 @@
 
 mod backup;
 mod beside;
+mod commands;
 mod errors;
 mod formats;
 mod import;

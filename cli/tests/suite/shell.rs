@@ -140,7 +140,40 @@ fn words_that_newcomers_type_are_understood() {
     terminal.wait_for(PROMPT);
     terminal.press("help\r");
     terminal.wait_for("\\conninfo");
+    terminal.press(".tables\r");
+    terminal.wait_for("there are no tables or views");
     terminal.press("exit\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_command_works_inside_of_a_statement_that_is_typed() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 4 as four\r");
+    terminal.wait_for("...> ");
+    terminal.press("\\x\r");
+    terminal.wait_for("expanded is on");
+    terminal.wait_for("select 4 as four");
+    terminal.press(", 2 as two;\r");
+    terminal.wait_for("four | 4");
+    terminal.wait_for("two  | 2");
+    terminal.press("\\q\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn ctrl_c_ends_a_watched_statement_and_not_the_shell() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 40 + 2 as answer \\watch 0.01\r");
+    for _ in 0..3 {
+        terminal.wait_for("│     42 │");
+    }
+    terminal.press("\u{3}");
+    terminal.press("select 7 * 6 as still_here;\r");
+    terminal.wait_for("still_here │");
+    terminal.press("\u{4}");
     assert_eq!(terminal.ended(), 0);
 }
 
