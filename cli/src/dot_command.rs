@@ -54,13 +54,17 @@ const FORMATS: &[(&str, &str)] = &[
     ("ndjson", "\\format json"),
 ];
 
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(dot, _)| *dot)
+}
+
 /// A line that starts with a dot, as a line that starts with a backslash. The error is a sentence for the user.
 pub fn backslash(line: &str) -> Result<String, String> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     let Some((_, equivalent)) = COMMANDS.iter().find(|(dot, _)| dot.eq_ignore_ascii_case(name)) else {
-        return Err(match nearest(name, COMMANDS.iter().map(|(dot, _)| *dot)) {
+        return Err(match nearest(name, names()) {
             Some(near) => format!("there is no command {name}; did you mean {near}? (\\? lists them all)"),
             None => format!("there is no command {name}; \\? lists them all"),
         });

@@ -67,6 +67,11 @@ impl Session for LocalSession {
         ready(Ok(self.session.column_names(table))).boxed()
     }
 
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>> {
+        let tables = self.session.table_names();
+        ready(Ok(tables.iter().flat_map(|table| self.session.column_names(table)).collect())).boxed()
+    }
+
     fn title(&self) -> Outcome<'_, String> {
         let title = || -> std::result::Result<String, StatementError> {
             if self.is_temporary {

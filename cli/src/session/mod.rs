@@ -42,6 +42,8 @@ pub trait Session: Send + Sync {
     fn function_names(&self) -> Outcome<'_, Vec<String>>;
     /// The columns of a table with a name by [`table_name`].
     fn column_names<'a>(&'a self, table: &'a str) -> Outcome<'a, Vec<String>>;
+    /// The columns of all tables.
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>>;
 
     /// The store or the server, for the first line of a shell.
     fn title(&self) -> Outcome<'_, String>;

@@ -76,6 +76,10 @@ impl Session for RemoteSession {
         self.0.column_names(table).map(plain).boxed()
     }
 
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>> {
+        self.0.all_column_names().map(plain).boxed()
+    }
+
     fn title(&self) -> Outcome<'_, String> {
         async {
             let version = self.0.server_version().await?;

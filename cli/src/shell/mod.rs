@@ -4,6 +4,7 @@ mod completer;
 mod editor;
 mod highlighter;
 mod keywords;
+mod paths;
 mod prompt;
 mod validator;
 

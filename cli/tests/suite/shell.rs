@@ -102,6 +102,33 @@ fn a_new_table_is_completed_at_once() {
 }
 
 #[test]
+fn a_column_is_completed_before_its_table_is_named() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("create table t as select 7 as wonderful_column;\r");
+    terminal.wait_for("CREATE TABLE (");
+    terminal.press("select wonde\t");
+    terminal.wait_for("wonderful_column");
+    terminal.press("\u{3}\u{4}");
+}
+
+#[test]
+fn files_are_completed_after_commands_and_in_quotes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("wonderful.sql"), "select 42 as answer;").expect("a file");
+    let start = format!("{}/wonde", directory.path().display());
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    for typed in [format!("\\i {start}"), format!("copy t from '{start}")] {
+        terminal.press(&format!("{typed}\t"));
+        terminal.wait_for("wonderful.sql");
+        terminal.press("\u{3}");
+    }
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
 fn a_long_result_shows_its_ends_and_says_so() {
     let mut terminal = Terminal::open_with(&[], &[("PAGER", "cat")]);
     terminal.wait_for(PROMPT);
