@@ -151,6 +151,20 @@ fn a_result_larger_than_the_screen_goes_through_the_pager() {
 }
 
 #[test]
+fn a_table_that_is_a_little_too_wide_is_narrowed_and_not_paged() {
+    let mut terminal = Terminal::open_with(&[], &[("PAGER", "sed 's/^/paged: /'")]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 1234567 as n, repeat('wide ', 40) as w, 'a' as a_name_of_thirty_characters_xxx;\r");
+    let shown = terminal.wait_for("(1 row, ");
+    assert!(!shown.contains("paged: ") && shown.contains("│ 1234567 │ wide wide ") && shown.contains("…"), "{shown}");
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('│')).collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.chars().count() == 100), "{shown}");
+    let numbers: Vec<String> = (0..20).map(|index| format!("1234567890 as n{index}")).collect();
+    terminal.press(&format!("select {};\r", numbers.join(", ")));
+    terminal.wait_for("paged: ");
+}
+
+#[test]
 fn the_history_is_kept_in_the_state_directory() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for(PROMPT);
