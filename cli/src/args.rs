@@ -3,7 +3,7 @@
 mod connect;
 mod settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
@@ -11,6 +11,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 pub use connect::ConnectArgs;
 
+use crate::meta_command::nearest;
 use crate::output::Format;
 use crate::units;
 
@@ -63,6 +64,9 @@ pub struct StoreArgs {
 
 #[derive(Args, Clone)]
 pub struct QueryArgs {
+    /// Work on files, which become tables of a temporary store, or on a store
+    #[arg(value_name = "FILE")]
+    pub paths: Vec<String>,
     /// Run these statements; may be given several times
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub commands: Vec<String>,
@@ -313,11 +317,38 @@ pub fn parse() -> (Cli, Vec<Source>) {
     if let Some(Command::Serve(serve)) = &mut cli.command {
         serve.flags = settings::settings_of_matches(&matches);
     }
-    if let Some(conflict) = cli.connect.conflict(&cli) {
+    if let Some(conflict) = cli.connect.conflict(&cli).or_else(|| conflict_of_files(&cli)) {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
+    }
+    if let Some(word) = cli.query.paths.iter().find(|path| is_no_file(path)) {
+        Cli::command().error(ErrorKind::InvalidSubcommand, unknown(word)).exit();
     }
     let sources = sources(&matches);
     (cli, sources)
+}
+
+fn conflict_of_files(cli: &Cli) -> Option<String> {
+    let file = cli.query.paths.first()?;
+    if cli.command.is_some() {
+        return Some(format!("'{file}' stands before a subcommand: give the files behind it"));
+    }
+    if cli.store.store.is_some() {
+        return Some(format!("'{file}' becomes a table of a temporary store: quiver import --store DIR FILE loads it into another one"));
+    }
+    let remote = "quiver import --connect URI FILE loads it into a server";
+    cli.connect.connect.as_ref().map(|_| format!("'{file}' becomes a table of a temporary store: {remote}"))
+}
+
+/// A plain word that is no file is rather a misspelt subcommand.
+fn is_no_file(path: &str) -> bool {
+    !path.contains(['.', '/', '*', '?', '[']) && !Path::new(path).exists()
+}
+
+fn unknown(word: &str) -> String {
+    let command = Cli::command();
+    let near = nearest(word, command.get_subcommands().map(clap::Command::get_name));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("there is no subcommand and no file '{word}'{hint}")
 }
 
 /// `-c` and `-f` in their order on the command line, which clap keeps only in its raw matches.

@@ -149,6 +149,13 @@ pub fn warn(text: impl Display) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
+/// Something that a person should know, and no program.
+pub fn note(text: impl Display) {
+    if io::stderr().is_terminal() {
+        let _ = io::stderr().write_all(labelled("note", Color::Cyan, &text.to_string()).as_bytes());
+    }
+}
+
 fn labelled(label: &str, color: Color, text: &str) -> String {
     let style = match colors_wanted(&io::stderr()) {
         true => color.bold(),

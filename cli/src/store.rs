@@ -6,7 +6,10 @@ use engine::{Engine, EngineOptions, MaintenanceOptions};
 use flight_client::{Credentials, remote_tables};
 
 use crate::args::StoreArgs;
-use crate::errors::{CliError, Result};
+use crate::errors::{CliError, Result, note};
+
+/// The file by which a directory is recognized as a store.
+const CATALOG: &str = "catalog.redb";
 
 /// The store for statements: created if it is missing, and temporary if none is named.
 pub fn open(args: &StoreArgs) -> Result<Engine> {
@@ -16,6 +19,23 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
         None if args.read_only => Err(CliError::usage("--read-only needs a store to read", "add --store DIR")),
         None => Engine::open_temporary(options).map_err(CliError::engine),
     }
+}
+
+/// Whether [`open`] would make the store.
+pub fn is_new(args: &StoreArgs) -> bool {
+    let is_empty = |path: &PathBuf| std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+    !args.read_only && args.store.as_ref().is_some_and(is_empty)
+}
+
+/// The name of a store that was made may be misspelt.
+pub fn note_new(args: &StoreArgs) {
+    if let Some(path) = &args.store {
+        note(format!("{} is a new store", path.display()));
+    }
+}
+
+pub fn is_store(path: &Path) -> bool {
+    path.join(CATALOG).is_file()
 }
 
 /// The store of a server.

@@ -39,7 +39,14 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
             let connected = runtime.block_on(RemoteSession::connect(options));
             ImportTarget::Server(connected.map_err(StatementError::from)?)
         }
-        None => ImportTarget::Store(store::open(&store)?.session().map_err(CliError::engine)?),
+        None => {
+            let is_new = store::is_new(&store);
+            let session = store::open(&store)?.session().map_err(CliError::engine)?;
+            if is_new && !quiet {
+                store::note_new(&store);
+            }
+            ImportTarget::Store(session)
+        }
     };
     let done = loads.into_iter().try_for_each(|(table, paths)| {
         let work = load(&place, &args, &table, &paths, quiet);
@@ -59,6 +66,42 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
         runtime.block_on(session.close());
     }
     done
+}
+
+/// The tables of `quiver FILE…`.
+pub struct FileTables {
+    args: ImportArgs,
+    loads: Vec<(String, Vec<String>)>,
+}
+
+impl FileTables {
+    pub fn plan(paths: Vec<String>) -> Result<FileTables> {
+        let args = ImportArgs {
+            paths,
+            table: None,
+            order_by: Vec::new(),
+            on_error: args::OnError::Abort,
+            format: None,
+            delimiter: None,
+            header: None,
+            null: Vec::new(),
+            append: false,
+            replace: false,
+        };
+        Ok(FileTables { loads: plan(&args)?, args })
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.loads.iter().map(|(table, _)| table.clone()).collect()
+    }
+
+    pub async fn load(self, session: Session, quiet: bool) -> Result<()> {
+        let target = ImportTarget::Store(session);
+        for (table, paths) in &self.loads {
+            load(&target, &self.args, table, paths, quiet).await?;
+        }
+        Ok(())
+    }
 }
 
 /// The target of the import.

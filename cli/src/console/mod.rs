@@ -80,13 +80,18 @@ impl Console {
 
     /// Waits for an answer of the session, which Ctrl-C interrupts.
     pub fn ask<T>(&mut self, question: impl Future<Output = std::result::Result<T, StatementError>>) -> Result<T> {
+        self.wait(async { question.await.map_err(CliError::from) })
+    }
+
+    /// Waits for work that Ctrl-C interrupts.
+    pub fn wait<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.forget_interrupts();
         let Console { interrupts, runtime, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
                 stop = interrupts.next() => Err(CliError::Stopped(stop)),
-                answer = question => Ok(answer?),
+                done = work => done,
             }
         })
     }

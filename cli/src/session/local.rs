@@ -13,12 +13,21 @@ use crate::errors::{CliError, Result, StatementError};
 pub struct LocalSession {
     session: engine::Session,
     engine: Engine,
-    is_temporary: bool,
+    origin: StoreOrigin,
+}
+
+/// Where the store comes from, for the first line of a shell.
+pub enum StoreOrigin {
+    Existing,
+    New,
+    Temporary,
+    /// A temporary one with these tables, which are made of files.
+    Files(Vec<String>),
 }
 
 impl LocalSession {
-    pub fn new(engine: Engine, is_temporary: bool) -> Result<LocalSession> {
-        Ok(LocalSession { session: engine.session().map_err(CliError::engine)?, engine, is_temporary })
+    pub fn new(engine: Engine, origin: StoreOrigin) -> Result<LocalSession> {
+        Ok(LocalSession { session: engine.session().map_err(CliError::engine)?, engine, origin })
     }
 }
 
@@ -74,14 +83,17 @@ impl Session for LocalSession {
 
     fn title(&self) -> Outcome<'_, String> {
         let title = || -> std::result::Result<String, StatementError> {
-            if self.is_temporary {
-                return Ok("a temporary store, gone when you leave (--store DIR keeps one)".to_string());
-            }
+            let kind = match &self.origin {
+                StoreOrigin::Temporary => return Ok("a temporary store, gone when you leave (--store DIR keeps one)".to_string()),
+                StoreOrigin::Files(tables) => return Ok(format!("{}, in a temporary store, gone when you leave", tables.join(", "))),
+                StoreOrigin::New => "new store",
+                StoreOrigin::Existing => "store",
+            };
             let store = self.engine.store();
             let info = store.info().map_err(StatementError::plain)?;
             let as_of =
                 if store.is_leased() { format!(" at version {}; another process writes to it", info.version) } else { String::new() };
-            Ok(format!("store {} ({}){as_of}", info.path.display(), info.mode))
+            Ok(format!("{kind} {} ({}){as_of}", info.path.display(), info.mode))
         };
         ready(title()).boxed()
     }

@@ -17,7 +17,7 @@ use crate::args::{ConnectArgs, StoreArgs};
 use crate::errors::{Result, StatementError};
 use crate::store;
 
-pub use local::LocalSession;
+pub use local::{LocalSession, StoreOrigin};
 pub use remote::RemoteSession;
 
 pub type Outcome<'a, T> = BoxFuture<'a, std::result::Result<T, StatementError>>;
@@ -70,7 +70,14 @@ pub trait Output: Stream<Item = std::result::Result<RecordBatch, StatementError>
 pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
-        None => Ok(Arc::new(LocalSession::new(store::open(store)?, store.store.is_none())?)),
+        None => {
+            let origin = match (&store.store, store::is_new(store)) {
+                (None, _) => StoreOrigin::Temporary,
+                (Some(_), true) => StoreOrigin::New,
+                (Some(_), false) => StoreOrigin::Existing,
+            };
+            Ok(Arc::new(LocalSession::new(store::open(store)?, origin)?))
+        }
     }
 }
 
@@ -78,7 +85,7 @@ pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Resul
 pub fn open_to_read(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs, command: &str) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
-        None => Ok(Arc::new(LocalSession::new(store::open_to_read(store, command)?, false)?)),
+        None => Ok(Arc::new(LocalSession::new(store::open_to_read(store, command)?, StoreOrigin::Existing)?)),
     }
 }
 

@@ -19,6 +19,37 @@ fn the_banner_says_that_the_store_is_temporary() {
 }
 
 #[test]
+fn a_store_that_is_new_is_said_to_be_new() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name).display().to_string());
+    let mut terminal = Terminal::open(&["--store", &first]);
+    terminal.wait_for(": new store ");
+    terminal.wait_for(PROMPT);
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+    let mut terminal = Terminal::open(&["--store", &first]);
+    assert!(!terminal.wait_for(PROMPT).contains("new store"));
+    let mut terminal = Terminal::open(&["--store", &second, "-c", "select 1 as one"]);
+    terminal.wait_for("note: ");
+    terminal.wait_for("is a new store");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_file_is_a_table_of_a_shell_on_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("towns.csv");
+    fs::write(&file, "name,people\nBerlin,4\n").expect("a file");
+    let mut terminal = Terminal::open(&[&file.display().to_string()]);
+    terminal.wait_for("towns, in a temporary store");
+    terminal.wait_for(PROMPT);
+    terminal.press("select people * 7 as sevenfold from towns;\r");
+    terminal.wait_for("│        28 │");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
 fn a_statement_may_span_lines_and_ends_with_a_semicolon() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for(PROMPT);
