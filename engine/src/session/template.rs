@@ -9,6 +9,7 @@ use datafusion::prelude::SessionContext;
 
 use super::planner::StatementPlanner;
 use super::tables::tables_of;
+use crate::planning::table_order::TableOrder;
 use crate::shared::EngineShared;
 use common::cancellable_rules::{
     AnalyzerRules, OptimizerRules, PhysicalRules, cancellable_analyzer_rules, cancellable_optimizer_rules, cancellable_physical_rules,
@@ -74,6 +75,7 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(FastDecimals));
     rules.push(Arc::new(AwaitJoinFilters));
     rules.push(Arc::new(SkipRows));
+    rules.push(Arc::new(TableOrder));
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));

@@ -135,6 +135,19 @@ impl StoreScan {
         Some(StoreScan { partitions: [units].into(), offset: Some(offset), limit: Some(fetch), ..self.clone() })
     }
 
+    /// The scan in one partition, with its rows in the order of the table; `None` if it reads more than `rows_max` rows, or has a filter
+    /// that is not cheap.
+    pub fn in_order(&self, rows_max: usize, is_cheap: impl Fn(&Arc<dyn PhysicalExpr>, &Schema) -> bool) -> Option<StoreScan> {
+        // With a filter, a limit may need all rows.
+        let most = self.limit.filter(|_| self.filters.is_empty()).unwrap_or(usize::MAX);
+        let is_small = self.unfiltered_rows(None, most) <= rows_max && self.filters.iter().all(|filter| is_cheap(filter, &self.declared));
+        if !is_small {
+            return None;
+        }
+        let partitions = if self.partitions.len() < 2 { Arc::clone(&self.partitions) } else { divide(&self.known.parts, 1).into() };
+        Some(StoreScan { partitions, ..self.clone() })
+    }
+
     /// Rewrites an expression over the output into one over the declared schema.
     fn declared_expr(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let rewritten = Arc::clone(expr).transform_up(|expr| {
