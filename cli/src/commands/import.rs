@@ -76,18 +76,7 @@ pub struct FileTables {
 
 impl FileTables {
     pub fn plan(paths: Vec<String>) -> Result<FileTables> {
-        let args = ImportArgs {
-            paths,
-            table: None,
-            order_by: Vec::new(),
-            on_error: args::OnError::Abort,
-            format: None,
-            delimiter: None,
-            header: None,
-            null: Vec::new(),
-            append: false,
-            replace: false,
-        };
+        let args = defaults(paths, false);
         Ok(FileTables { loads: plan(&args)?, args })
     }
 
@@ -102,6 +91,29 @@ impl FileTables {
         }
         Ok(())
     }
+}
+
+fn defaults(paths: Vec<String>, append: bool) -> ImportArgs {
+    ImportArgs {
+        paths,
+        table: None,
+        order_by: Vec::new(),
+        on_error: args::OnError::Abort,
+        format: None,
+        delimiter: None,
+        header: None,
+        null: Vec::new(),
+        append,
+        replace: false,
+    }
+}
+
+/// Appends the rows of a file of this machine to a table of a server, and counts them.
+pub async fn append(server: &RemoteSession, table: &str, path: String) -> Result<u64> {
+    let args = defaults(vec![path], true);
+    let scan = FileScan::open(&args.paths, read_options(&args)).map_err(CliError::message)?;
+    let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
+    remote::load(server, &Load { args: &args, namespace, name }, scan).await.map(|imported| imported.rows)
 }
 
 /// The target of the import.

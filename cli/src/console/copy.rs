@@ -3,29 +3,36 @@
 use std::path::Path;
 
 use super::{Console, Destination};
+use crate::commands::import;
 use crate::copy_command::{self, CopyFile, Direction};
 use crate::errors::{CliError, Result, ScriptPosition};
 use crate::output::Format;
+use crate::units;
 
 impl Console {
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
         let copy = copy_command::parse(text).map_err(CliError::message)?;
-        match (copy.direction, copy.file) {
-            (Direction::From, CopyFile::Standard) => Err(CliError::message("\\copy reads a file, and not standard input")),
-            (Direction::To, CopyFile::Standard) => self.write_rows(&copy.relation, Destination::Screen, Some(Format::Csv)),
-            (direction, CopyFile::Path(path)) if self.session.has_files_here() => {
+        let session = self.session();
+        match (copy.direction, copy.file, session.server()) {
+            (Direction::From, CopyFile::Standard, _) => Err(CliError::message("\\copy reads a file, and not standard input")),
+            (Direction::To, CopyFile::Standard, _) => self.write_rows(&copy.relation, Destination::Screen, Some(Format::Csv)),
+            (direction, CopyFile::Path(path), None) => {
                 let word = if direction == Direction::From { "FROM" } else { "TO" };
                 let sql = format!("COPY {} {word} '{}' {}", copy.relation, path.replace('\'', "''"), copy.options);
                 self.run_statement(&sql, ScriptPosition::default())
             }
-            (Direction::From, CopyFile::Path(path)) => Err(CliError::with_hint(
-                "\\copy … FROM does not reach a server",
-                format!("quiver import --connect URI --append --table {} '{path}' sends the file", copy.relation),
+            (_, CopyFile::Path(_), Some(_)) if !copy.options.is_empty() => Err(CliError::with_hint(
+                "\\copy has no options on a server",
+                "the suffix of the file decides the format; quiver import --connect URI has options",
             )),
-            (Direction::To, CopyFile::Path(_)) if !copy.options.is_empty() => {
-                Err(CliError::with_hint("\\copy … TO has no options on a server", "the suffix of the file decides the format"))
+            (Direction::To, CopyFile::Path(path), Some(_)) => self.write_rows(&copy.relation, Destination::single(Path::new(&path))?, None),
+            (Direction::From, CopyFile::Path(path), Some(server)) => {
+                let rows = self.wait(import::append(server, &copy.relation, path))?;
+                match self.settings.shows_footer() {
+                    true => self.say(&format!("COPY ({})", units::counted(rows, "row"))),
+                    false => Ok(()),
+                }
             }
-            (Direction::To, CopyFile::Path(path)) => self.write_rows(&copy.relation, Destination::single(Path::new(&path))?, None),
         }
     }
 

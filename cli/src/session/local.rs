@@ -116,8 +116,8 @@ impl Session for LocalSession {
         true
     }
 
-    fn has_files_here(&self) -> bool {
-        true
+    fn server(&self) -> Option<&flight_client::RemoteSession> {
+        None
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -52,8 +52,8 @@ pub trait Session: Send + Sync {
 
     /// Whether a query such as one for completion is possible without connecting first.
     fn is_at_hand(&self) -> bool;
-    /// Whether the files that a statement names are those of this machine.
-    fn has_files_here(&self) -> bool;
+    /// The connection, if it is a session on a server; then the files that a statement names are the server's.
+    fn server(&self) -> Option<&flight_client::RemoteSession>;
     /// Ends the session, so that the server releases its state.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

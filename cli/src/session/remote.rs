@@ -110,8 +110,8 @@ impl Session for RemoteSession {
         self.0.is_connected()
     }
 
-    fn has_files_here(&self) -> bool {
-        false
+    fn server(&self) -> Option<&flight_client::RemoteSession> {
+        Some(&self.0)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
