@@ -200,7 +200,7 @@ pub struct RestoreArgs {
     pub copy: bool,
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ImportArgs {
     /// Files, globs or directories. Without --table, each becomes a table of its own name
     #[arg(value_name = "FILE|GLOB|DIR", required = true)]
@@ -290,8 +290,9 @@ pub enum PlanFormat {
     Binary,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Default, ValueEnum)]
 pub enum OnError {
+    #[default]
     Abort,
     Skip,
 }

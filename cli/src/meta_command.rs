@@ -1,4 +1,4 @@
-//! The backslash commands: their names, their help, and their parser. `dot_command` has their names elsewhere.
+//! The backslash commands: their names, their help, and their parser. `dot_command` has those of sqlite and DuckDB.
 //! Running them is `console::meta`. Pure: tested in `tests/suite`.
 
 use std::time::Duration;

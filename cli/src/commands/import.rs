@@ -76,7 +76,7 @@ pub struct FileTables {
 
 impl FileTables {
     pub fn plan(paths: Vec<String>) -> Result<FileTables> {
-        let args = defaults(paths, false);
+        let args = ImportArgs { paths, ..ImportArgs::default() };
         Ok(FileTables { loads: plan(&args)?, args })
     }
 
@@ -93,24 +93,9 @@ impl FileTables {
     }
 }
 
-fn defaults(paths: Vec<String>, append: bool) -> ImportArgs {
-    ImportArgs {
-        paths,
-        table: None,
-        order_by: Vec::new(),
-        on_error: args::OnError::Abort,
-        format: None,
-        delimiter: None,
-        header: None,
-        null: Vec::new(),
-        append,
-        replace: false,
-    }
-}
-
 /// Appends the rows of a file of this machine to a table of a server, and counts them.
 pub async fn append(server: &RemoteSession, table: &str, path: String) -> Result<u64> {
-    let args = defaults(vec![path], true);
+    let args = ImportArgs { paths: vec![path], append: true, ..ImportArgs::default() };
     let scan = FileScan::open(&args.paths, read_options(&args)).map_err(CliError::message)?;
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
     remote::load(server, &Load { args: &args, namespace, name }, scan).await.map(|imported| imported.rows)

@@ -45,7 +45,7 @@ fn a_file_is_a_table_of_a_shell_on_it() {
     terminal.wait_for(PROMPT);
     terminal.press("select people * 7 as sevenfold from towns;\r");
     terminal.wait_for("│        28 │");
-    terminal.press("\u{4}");
+    terminal.press("\\q\r");
     assert_eq!(terminal.ended(), 0);
 }
 
@@ -155,8 +155,6 @@ fn files_are_completed_after_commands_and_in_quotes() {
         terminal.wait_for("wonderful.sql");
         terminal.press("\u{3}");
     }
-    terminal.press("\u{4}");
-    assert_eq!(terminal.ended(), 0);
 }
 
 #[test]
@@ -243,9 +241,10 @@ fn ctrl_c_ends_a_watched_statement_and_not_the_shell() {
         terminal.wait_for("│     42 │");
     }
     terminal.press("\u{3}");
+    terminal.wait_for(PROMPT);
     terminal.press("select 7 * 6 as still_here;\r");
     terminal.wait_for("still_here │");
-    terminal.press("\u{4}");
+    terminal.press("\\q\r");
     assert_eq!(terminal.ended(), 0);
 }
 
