@@ -65,7 +65,7 @@ impl<R: BufRead> Script<R> {
     }
 
     /// What a person types: a statement without a `;` goes on in the next text.
-    pub fn typed(input: R, split: Split) -> Self {
+    pub fn interactive(input: R, split: Split) -> Self {
         Script { runs_rest: false, ..Script::new(input, split) }
     }
 
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn comments_and_blanks_alone_are_nothing_to_run() {
         for (text, is_blank) in [(" \n-- select\n/* 1 */ ", true), ("-- x\nselect 1", false), ("/* still\nopen", false)] {
-            let mut script = Script::typed(text.as_bytes(), split);
+            let mut script = Script::interactive(text.as_bytes(), split);
             assert_eq!(script.next_item().unwrap(), None);
             assert_eq!(script.is_blank(), is_blank, "{text}");
         }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_command_can_take_the_statement_before_it() {
-        let mut script = Script::typed("\n select\n1 \\g\nselect 2;\nselect".as_bytes(), split);
+        let mut script = Script::interactive("\n select\n1 \\g\nselect 2;\nselect".as_bytes(), split);
         assert_eq!(script.next_item().unwrap(), Some(Item::Meta { text: "\\g".into(), line: 3 }));
         assert_eq!(script.take_unfinished(), Some(("select\n1".into(), 2)));
         assert_eq!(script.next_item().unwrap(), Some(Item::Statement { sql: "select 2".into(), line: 4 }));

@@ -161,8 +161,8 @@ impl Drop for Console {
 }
 
 /// What a person types.
-pub fn typed(text: &str) -> Script<&[u8]> {
-    Script::typed(text.as_bytes(), split)
+pub fn interactive_script(text: &str) -> Script<&[u8]> {
+    Script::interactive(text.as_bytes(), split)
 }
 
 /// Splits statements with the engine's lexer. The `;` is not part of the statement.

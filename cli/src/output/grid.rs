@@ -132,7 +132,7 @@ impl Grid {
         let mut table = Table::new();
         table.add_rows(rows.into_iter().map(|line| line.cells));
         if is_first {
-            self.narrow_widths = self.narrowed(&table);
+            self.narrow_widths = self.fitting_widths(&table);
             table.set_header(self.head());
         } else {
             style.top_border = LineStyle::none();
@@ -167,7 +167,7 @@ impl Grid {
 
     /// The widths of the columns of rows that are too wide for the screen: long texts and names are cut, but no numbers. `None` if the
     /// rows fit, or cannot be so narrow.
-    fn narrowed(&self, rows: &Table) -> Option<Vec<u16>> {
+    fn fitting_widths(&self, rows: &Table) -> Option<Vec<u16>> {
         let narrow_max = self.layout.narrow_max?;
         let mut data = rows.column_max_content_widths();
         data.resize(self.header.len(), 1);

@@ -53,7 +53,7 @@ fn run_line(console: &mut Console, editor: &mut Reedline, text: &str) -> Result<
     if let Some(command) = plain_word_command(text.trim()) {
         return console.run_meta(command);
     }
-    let mut script = console::typed(text);
+    let mut script = console::interactive_script(text);
     let flow = console.run_items(&mut script, None);
     // After a command such as `\x`, the statement before it is typed on.
     if let Some((sql, _)) = script.take_unfinished() {

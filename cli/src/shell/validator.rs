@@ -17,7 +17,7 @@ fn is_finished(text: &str) -> bool {
     if super::plain_word_command(text.trim()).is_some() {
         return true;
     }
-    let mut script = console::typed(text);
+    let mut script = console::interactive_script(text);
     let mut last = None;
     while let Ok(Some(item)) = script.next_item() {
         last = Some(item);
