@@ -12,6 +12,23 @@ pub struct CopyCommand {
     pub options: String,
 }
 
+impl CopyCommand {
+    /// The same as a statement.
+    pub fn statement(&self, path: &str) -> String {
+        let direction = match self.direction {
+            Direction::From => "FROM",
+            Direction::To => "TO",
+        };
+        format!("COPY {} {direction} '{}' {}", self.relation, path.replace('\'', "''"), self.options).trim_end().to_string()
+    }
+
+    /// The query of the rows to write.
+    pub fn query(&self) -> String {
+        let query = self.relation.strip_prefix('(').and_then(|relation| relation.strip_suffix(')'));
+        query.map_or_else(|| format!("SELECT * FROM {}", self.relation), str::to_string)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     From,
@@ -82,6 +99,15 @@ mod tests {
         let query = "(select a from t where s = 'to')";
         assert_eq!(parts(&format!("{query} to 'it''s.json'")), (query.into(), Direction::To, path("it's.json"), String::new()));
         assert_eq!(parts("t to stdout"), ("t".into(), Direction::To, CopyFile::Standard, String::new()));
+    }
+
+    #[test]
+    fn it_is_a_statement_or_a_query_too() {
+        let copy = parse("(select 'a') to x.csv (header false)").unwrap();
+        assert_eq!(copy.statement("it's"), "COPY (select 'a') TO 'it''s' (header false)");
+        assert_eq!(copy.query(), "select 'a'");
+        let copy = parse("t from x.csv").unwrap();
+        assert_eq!((copy.statement("x.csv"), copy.query()), ("COPY t FROM 'x.csv'".into(), "SELECT * FROM t".into()));
     }
 
     #[test]

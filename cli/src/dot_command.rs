@@ -1,6 +1,6 @@
 //! The dot commands of sqlite and DuckDB, as backslash commands. Pure: tested in `tests/suite`.
 
-use super::meta_command::nearest;
+use super::meta_command::{self, Meta, nearest};
 
 /// What a dot command is here.
 enum Equivalent {
@@ -58,8 +58,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|(dot, _)| *dot)
 }
 
-/// A line that starts with a dot, as a line that starts with a backslash. The error is a sentence for the user.
-pub fn backslash(line: &str) -> Result<String, String> {
+/// Reads a command that starts with a dot or a backslash. The error is a sentence for the user.
+pub fn parse(line: &str) -> Result<Meta, String> {
+    match line.trim_start().starts_with('.') {
+        true => meta_command::parse(&backslash(line)?),
+        false => meta_command::parse(line),
+    }
+}
+
+/// A line that starts with a dot, as a line that starts with a backslash.
+fn backslash(line: &str) -> Result<String, String> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
@@ -84,7 +92,7 @@ pub fn backslash(line: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::meta_command::{Listed, Meta, parse};
+    use super::super::meta_command::Listed;
     use super::*;
 
     #[test]

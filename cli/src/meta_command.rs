@@ -1,4 +1,4 @@
-//! The backslash commands: their names, their help, and their parser. `dot_command` has those of sqlite and DuckDB.
+//! The backslash commands: their names, their help, and their parser. `dot_command` has those of other shells.
 //! Running them is `console::meta`. Pure: tested in `tests/suite`.
 
 use std::time::Duration;
@@ -96,12 +96,9 @@ pub fn name_of(usage: &str) -> &str {
     usage.split(' ').next().unwrap_or(usage)
 }
 
-/// Reads a line that starts with `\` or with a dot. The error is a sentence for the user.
+/// Reads a line that starts with `\`. The error is a sentence for the user.
 pub fn parse(line: &str) -> Result<Meta, String> {
     let line = line.trim();
-    if line.starts_with('.') {
-        return parse(&super::dot_command::backslash(line)?);
-    }
     let (name, rest) = split_name(line);
     // These take the rest of the line unchanged.
     match name {

@@ -8,9 +8,6 @@ use flight_client::{Credentials, remote_tables};
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result, note};
 
-/// The file by which a directory is recognized as a store.
-const CATALOG: &str = "catalog.redb";
-
 /// The store for statements: created if it is missing, and temporary if none is named.
 pub fn open(args: &StoreArgs) -> Result<Engine> {
     let options = options(args, args.read_only);
@@ -23,8 +20,7 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
 
 /// Whether [`open`] would make the store.
 pub fn is_new(args: &StoreArgs) -> bool {
-    let is_empty = |path: &PathBuf| std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
-    !args.read_only && args.store.as_ref().is_some_and(is_empty)
+    !args.read_only && args.store.as_ref().is_some_and(|path| !Engine::is_store(path))
 }
 
 /// The name of a store that was made may be misspelt.
@@ -32,10 +28,6 @@ pub fn note_new(args: &StoreArgs) {
     if let Some(path) = &args.store {
         note(format!("{} is a new store", path.display()));
     }
-}
-
-pub fn is_store(path: &Path) -> bool {
-    path.join(CATALOG).is_file()
 }
 
 /// The store of a server.

@@ -30,6 +30,11 @@ use crate::state::CatalogState;
 use crate::store::{Store, StoreCore, StoreOptions};
 
 impl Store {
+    /// Whether a directory has a store.
+    pub fn exists(path: &Path) -> bool {
+        path.join(CATALOG_FILE).is_file()
+    }
+
     pub fn open(path: &Path, options: StoreOptions) -> Result<Store> {
         region::refuse_forced_pmem(options.allow_forced_pmem)?;
         let catalog = path.join(CATALOG_FILE);

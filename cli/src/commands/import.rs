@@ -93,14 +93,6 @@ impl FileTables {
     }
 }
 
-/// Appends the rows of a file of this machine to a table of a server, and counts them.
-pub async fn append(server: &RemoteSession, table: &str, path: String) -> Result<u64> {
-    let args = ImportArgs { paths: vec![path], append: true, ..ImportArgs::default() };
-    let scan = FileScan::open(&args.paths, read_options(&args)).map_err(CliError::message)?;
-    let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
-    remote::load(server, &Load { args: &args, namespace, name }, scan).await.map(|imported| imported.rows)
-}
-
 /// The target of the import.
 enum ImportTarget {
     Store(Session),

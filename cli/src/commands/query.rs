@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::Engine;
 use tokio::runtime::Handle;
 
 use super::import::FileTables;
@@ -22,7 +23,7 @@ pub fn run(runtime: &Handle, mut store: StoreArgs, connect: ConnectArgs, mut que
     let settings = settings(&query, typed);
     refuse_parquet_on_stdout(&query)?;
     if let [path] = query.paths.as_slice()
-        && store::is_store(Path::new(path))
+        && Engine::is_store(Path::new(path))
     {
         store.store = query.paths.pop().map(Into::into);
     }

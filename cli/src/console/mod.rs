@@ -20,9 +20,10 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use crate::dot_command;
 use crate::errors::{CliError, Result, ScriptPosition, StatementError};
 use crate::interrupt::{Interrupts, Kind};
-use crate::meta_command::{self, Meta};
+use crate::meta_command::Meta;
 use crate::script::{Item, Script, StatementText};
 use crate::session::Session;
 use crate::variables::Variables;
@@ -137,7 +138,7 @@ impl Console {
 
     /// Runs a meta command. Some are about the statement before it that has no `;`, as in `SELECT 1 \g`.
     fn run_command(&mut self, script: &mut Script<impl BufRead>, text: &str, file: Option<&str>) -> Result<Flow> {
-        let meta = meta_command::parse(text).map_err(CliError::message)?;
+        let meta = dot_command::parse(text).map_err(CliError::message)?;
         let unfinished = match meta {
             Meta::Again { .. } | Meta::Watch { .. } | Meta::Edit | Meta::Reset => script.take_unfinished(),
             Meta::Print => script.unfinished(),

@@ -7,7 +7,8 @@ use engine::{Binding, Bytes, Engine, EngineError, QueryOutput, QueryReport, Reco
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::{Stream, StreamExt};
 
-use super::{Outcome, Output, Session};
+use super::{Copying, Outcome, Output, Session};
+use crate::copy_command::CopyCommand;
 use crate::errors::{CliError, Result, StatementError};
 
 pub struct LocalSession {
@@ -116,8 +117,12 @@ impl Session for LocalSession {
         true
     }
 
-    fn server(&self) -> Option<&flight_client::RemoteSession> {
-        None
+    fn has_files_here(&self) -> bool {
+        true
+    }
+
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>> {
+        Ok(Copying::Statement(copy.statement(path)))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

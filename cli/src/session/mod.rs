@@ -1,19 +1,22 @@
 //! Sessions for statements: in this process, or on a server. Code above this module is the same for both.
 //!
 //! - [`local`] — the engine of this process; [`remote`] — a server, over the network
+//! - [`ingest`] — files of this machine that are sent to a server
 //! - [`login`] — the address of the server and the login, from the command line and the environment
 
+pub mod ingest;
 mod local;
 pub mod login;
 mod remote;
 
 use engine::{QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
 use futures::Stream;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, LocalBoxFuture};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::args::{ConnectArgs, StoreArgs};
+use crate::copy_command::CopyCommand;
 use crate::errors::{Result, StatementError};
 use crate::store;
 
@@ -52,10 +55,21 @@ pub trait Session: Send + Sync {
 
     /// Whether a query such as one for completion is possible without connecting first.
     fn is_at_hand(&self) -> bool;
-    /// The connection, if it is a session on a server; then the files that a statement names are the server's.
-    fn server(&self) -> Option<&flight_client::RemoteSession>;
+    /// Whether the files that a statement names are those of this machine.
+    fn has_files_here(&self) -> bool;
+    /// How to copy between a table and a file of this machine.
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>>;
     /// Ends the session, so that the server releases its state.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What copies between a table and a file of this machine.
+pub enum Copying<'a> {
+    Statement(String),
+    /// A query, whose rows go to the file.
+    Query(String),
+    /// The rows of the file are sent, and counted.
+    Ingest(LocalBoxFuture<'a, Result<u64>>),
 }
 
 /// The streaming result of a statement.

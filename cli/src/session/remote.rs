@@ -9,8 +9,9 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::{Stream, StreamExt};
 use tokio::runtime::Handle;
 
-use super::{Outcome, Output, Session};
-use crate::errors::{Result, StatementError, warn};
+use super::{Copying, Outcome, Output, Session, ingest};
+use crate::copy_command::{CopyCommand, Direction};
+use crate::errors::{CliError, Result, StatementError, warn};
 use crate::lexer::{self, Kind};
 
 pub struct RemoteSession(flight_client::RemoteSession);
@@ -110,8 +111,21 @@ impl Session for RemoteSession {
         self.0.is_connected()
     }
 
-    fn server(&self) -> Option<&flight_client::RemoteSession> {
-        Some(&self.0)
+    fn has_files_here(&self) -> bool {
+        false
+    }
+
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>> {
+        if !copy.options.is_empty() {
+            return Err(CliError::with_hint(
+                "\\copy has no options on a server",
+                "the suffix of the file decides the format; quiver import --connect URI has options",
+            ));
+        }
+        Ok(match copy.direction {
+            Direction::From => Copying::Ingest(ingest::append(&self.0, &copy.relation, path).boxed_local()),
+            Direction::To => Copying::Query(copy.query()),
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -99,7 +99,7 @@ impl Completer for SqlCompleter {
         }
         let is_quote = |token: &Token| !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n'));
         if let Some(quote) = last.filter(is_quote) {
-            let is_path = quote.kind == Kind::Text && self.session.server().is_none() && wants_path(before, &tokens);
+            let is_path = quote.kind == Kind::Text && self.session.has_files_here() && wants_path(before, &tokens);
             let start = quote.start + 1;
             let paths = if is_path { paths(&before[start..]) } else { Vec::new() };
             let paths = paths.into_iter().map(|path| (path, "file")).collect();
