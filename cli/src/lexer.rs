@@ -1,5 +1,5 @@
-//! Splits SQL into tokens for highlighting while it is typed. It never fails: half a statement is the
-//! normal case here. The engine decides what a statement means and where it ends.
+//! Splits SQL into tokens, for highlighting while it is typed and to find the commands in it. It never fails: half a statement is
+//! the normal case here. The engine decides what a statement means and where it ends.
 //! Pure: tested in `tests/suite`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

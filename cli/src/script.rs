@@ -2,7 +2,7 @@
 //!
 //! It returns a statement as soon as it has read the line that ends it, so that a program can
 //! keep `quiver` running and talk to it over pipes. The engine decides where a statement
-//! ends (`Split`); this module only handles the lines. Tested in `tests/suite`.
+//! ends (`Split`); this module handles the lines, and finds the commands in them. Tested in `tests/suite`.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
