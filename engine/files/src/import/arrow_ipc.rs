@@ -40,7 +40,7 @@ enum Reader {
 
 /// The schema of the file, with the types its batches will have.
 pub fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
-    Ok(plain_schema(&open(source, None)?.schema()))
+    Ok(plain_schema(&open(source, None, None)?.schema()))
 }
 
 /// Checks a file before a reader of DataFusion reads it: that reader accepts any byte order and version as its own, and any length as true.
@@ -61,7 +61,7 @@ fn foreign_form_of(file: &mut File) -> Result<Option<String>, String> {
     if is_stream { check_stream(file) } else { check_file(file) }
 }
 
-fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader, ImportError> {
+fn open(source: &Source, columns: Option<Vec<usize>>, progress: Option<Arc<ImportProgress>>) -> Result<Reader, ImportError> {
     let mut file = source.open_file()?;
     let opened = guarded(|| {
         let foreign = match source.is_stream {
@@ -74,9 +74,9 @@ fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader
         match source.is_stream {
             true => {
                 let bytes = CountingReader { inner: file, progress };
-                StreamReader::try_new_buffered(bytes, None).map(Reader::Stream)
+                StreamReader::try_new_buffered(bytes, columns).map(Reader::Stream)
             }
-            false => FileReader::try_new(file, None).map(Reader::File),
+            false => FileReader::try_new(file, columns).map(Reader::File),
         }
         .map_or_else(|error| Err(error.to_string()), |reader| Ok(Ok(reader)))
     });
@@ -97,8 +97,9 @@ impl Reader {
 }
 
 impl ArrowBatches {
-    pub fn open(source: &Source, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
-        let reader = open(source, Some(progress.clone()))?;
+    /// `columns` are those to read; `None`: all of them.
+    pub fn open(source: &Source, columns: Option<Vec<usize>>, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
+        let reader = open(source, columns, Some(progress.clone()))?;
         let source = source.clone();
         Ok(ArrowBatches { source, reader, rest: None, progress, blocks_read: 0 })
     }

@@ -8,7 +8,8 @@
 //! 4. `merge` makes one schema of all of them, `target` maps it to a declared one;
 //! 5. `conform` casts every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
 //!    invalid for its type;
-//! 6. [`FileScan`] is the entry to all of it, and `engine/src/ingest` puts its rows into a table.
+//! 6. [`FileScan`] is the entry to all of it: `engine/src/ingest` puts its rows into a table, and a query reads them through its
+//!    [`FileSource`].
 //!
 //! **Invariants.** Memory is bounded by a batch and a read buffer, whatever the size of the file.
 //! No input bytes can panic the caller: third-party readers run inside `guard`. No value is
@@ -44,7 +45,7 @@ pub use guard::{guarded, silence_guarded_panics};
 pub use ipc_bounds::foreign_form;
 pub use options::{CsvOptions, OnError, ReadOptions};
 pub use progress::ImportProgress;
-pub use scan::{Batches, FileScan};
+pub use scan::{Batches, FileScan, FileSource};
 
 /// Rows of the batches made by the text readers: a few zones of 8,192 rows.
 pub const BATCH_ROWS: usize = 32_768;

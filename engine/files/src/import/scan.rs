@@ -1,7 +1,10 @@
 //! The entry to all imports: files with one schema, and the iterator over their rows.
 
 mod batches;
+mod divide;
 mod plans;
+mod prune;
+mod source;
 
 use std::sync::Arc;
 
@@ -9,6 +12,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 
 pub use self::batches::Batches;
 use self::plans::{PlannedFile, fit, plan_file};
+pub use self::source::FileSource;
 use super::conform::find_field;
 use super::detect::{detect, nothing_in};
 use super::merge::Merge;
@@ -22,8 +26,12 @@ const SAMPLE_BYTES_ALL: u64 = 256 << 20;
 const SAMPLE_BYTES_MIN: u64 = 1 << 20;
 
 /// Files that were inspected and not read yet.
+#[derive(Clone)]
 pub struct FileScan {
     files: Vec<PlannedFile>,
+    /// All columns of the files.
+    columns: SchemaRef,
+    /// The columns that are read.
     schema: SchemaRef,
     options: ReadOptions,
     progress: Arc<ImportProgress>,
@@ -66,7 +74,7 @@ impl FileScan {
             fit(file, &schema)?;
         }
         let progress = Arc::new(ImportProgress::default());
-        Ok(FileScan { files, schema, options, progress })
+        Ok(FileScan { files, columns: schema.clone(), schema, options, progress })
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -80,6 +88,7 @@ impl FileScan {
             file.settle_header(&target);
             fit(file, &target)?;
         }
+        self.columns = target.clone();
         self.schema = target;
         Ok(self)
     }
@@ -113,6 +122,6 @@ impl FileScan {
 
     /// Reads the files. It blocks, and ends after the first error.
     pub fn batches(self) -> Batches {
-        Batches::new(self.files, self.schema, self.options, self.progress)
+        Batches::new(self)
     }
 }

@@ -130,9 +130,11 @@ macro_rules! forward_to_builder {
     };
 }
 
+/// A column that is not read: its texts are passed over, whatever they are.
 impl Leaf for NullBuilder {
     fn push(&mut self, _text: &str) -> bool {
-        false
+        self.append_null();
+        true
     }
 
     forward_to_builder!();

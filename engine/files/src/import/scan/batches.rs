@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
+use super::FileScan;
 use super::plans::{Plan, PlannedFile, csv_fields};
 use crate::import::arrow_ipc::ArrowBatches;
 use crate::import::csv::CsvBatches;
@@ -14,13 +15,15 @@ use crate::import::json::JsonBatches;
 use crate::import::options::{OnError, ReadOptions};
 use crate::import::parquet::ParquetBatches;
 use crate::import::progress::ImportProgress;
-use crate::import::target::{BatchMismatch, Mapping, assemble};
+use crate::import::target::{BatchMismatch, Mapping, assemble, used_columns};
 use common::error::import::{BadRow, HINT_TYPE, ImportError, RowPosition};
 
 /// See [`super::FileScan::batches`].
 pub struct Batches {
     files: IntoIter<PlannedFile>,
     current: Option<Current>,
+    /// All columns of the files, of which `schema` has those that are read.
+    columns: SchemaRef,
     schema: SchemaRef,
     options: ReadOptions,
     progress: Arc<ImportProgress>,
@@ -44,9 +47,9 @@ enum Reader {
 }
 
 impl Batches {
-    pub(super) fn new(files: Vec<PlannedFile>, schema: SchemaRef, options: ReadOptions, progress: Arc<ImportProgress>) -> Self {
-        let files = files.into_iter();
-        Batches { files, current: None, schema, options, progress, has_ended: false }
+    pub(super) fn new(scan: FileScan) -> Self {
+        let FileScan { files, columns, schema, options, progress } = scan;
+        Batches { files: files.into_iter(), current: None, columns, schema, options, progress, has_ended: false }
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -56,20 +59,25 @@ impl Batches {
     fn open(&self, file: PlannedFile) -> Result<Current, ImportError> {
         let (source, progress) = (&file.source, self.progress.clone());
         let own = file.schema();
+        // Readers of typed formats have only the columns that are read, in the order of the file.
+        let (columns, mapping) = match &file.plan {
+            Plan::Parquet(_) | Plan::Arrow(_) => used_columns(file.mapping, own.fields().len()),
+            Plan::Csv(_) | Plan::Json(_) => (None, file.mapping),
+        };
         let reader = match file.plan {
             Plan::Csv(plan) => {
-                let fields = csv_fields(own.fields(), &file.mapping, &self.schema);
+                let fields = csv_fields(own.fields(), &mapping, &self.schema);
                 let batches = CsvBatches::open(source, plan, fields, &self.options, progress)?;
                 Reader::Csv(Box::new(batches))
             }
             Plan::Json(plan) => {
-                let batches = JsonBatches::open(source, &plan, &self.schema, &self.options, progress)?;
+                let batches = JsonBatches::open(source, &plan, &self.columns, &self.options, progress)?;
                 Reader::Json(Box::new(batches))
             }
-            Plan::Parquet(_) => Reader::Parquet(Box::new(ParquetBatches::open(source, progress)?)),
-            Plan::Arrow(_) => Reader::Arrow(Box::new(ArrowBatches::open(source, progress)?)),
+            Plan::Parquet(_) => Reader::Parquet(Box::new(ParquetBatches::open(source, columns, file.row_groups, progress)?)),
+            Plan::Arrow(_) => Reader::Arrow(Box::new(ArrowBatches::open(source, columns, progress)?)),
         };
-        Ok(Current { file: source.label(), reader, mapping: file.mapping, rows_before: 0 })
+        Ok(Current { file: source.label(), reader, mapping, rows_before: 0 })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ImportError> {
