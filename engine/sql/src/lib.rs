@@ -13,6 +13,7 @@ pub mod dialect;
 pub mod distinct_on;
 pub mod except_all;
 pub mod fetch;
+pub mod file_names;
 pub mod fragments;
 pub mod from_first;
 pub mod function_clauses;

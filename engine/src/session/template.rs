@@ -19,6 +19,7 @@ use semantics::functions;
 use semantics::functions::list_operators::ListOperators;
 use semantics::functions::untyped_nulls::UntypedNulls;
 use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
+use table::catalog::file_readers;
 use table::scan::await_join_filters::AwaitJoinFilters;
 use table::scan::skip_rows::SkipRows;
 
@@ -46,6 +47,7 @@ fn template(engine: &EngineShared) -> SessionState {
     let context = SessionContext::new_with_state(state.build());
     functions::register(&context);
     kernels::register(&context, tables_of);
+    file_readers().for_each(|(name, function)| context.register_udtf(name, function));
     context.state()
 }
 

@@ -21,6 +21,7 @@ use super::wildcards::expand_wildcards;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
 use sql::array_literals::rewrite_arrays;
+use sql::file_names::name_files;
 use sql::function_clauses::check_clauses;
 use sql::having::{add_aggregates, lacks_aggregates};
 use sql::headers::Headers;
@@ -117,6 +118,7 @@ async fn describe(tables: &mut StatementTables<'_>, query: Statement) -> Result<
 pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
     qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
+    name_files(&mut statement);
     expand_wildcards(tables, &mut statement, with_unique_names).await?;
     rewrite(&mut statement)?;
     check_clauses(tables.state, &mut statement)?;

@@ -17,11 +17,14 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, 
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::SqlToRel;
+use parking_lot::Mutex;
 
+use super::file_tables::file_in_from;
 use super::provider::StoreCatalog;
 use super::pruned_table::{is_wide, with_columns};
 use super::referenced_columns::{ReferencedColumns, query_of};
 use common::error::EngineError;
+use common::file_format::is_file_name;
 use common::names::CATALOG;
 use sql::SqlTypes;
 
@@ -38,24 +41,34 @@ pub struct StatementTables<'a> {
     pub state: &'a SessionState,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     tables: HashMap<ResolvedTableReference, Arc<dyn TableProvider>>,
+    /// The tables of calls of functions in FROM, by function and arguments.
+    calls: Arc<Mutex<HashMap<String, Arc<dyn TableProvider>>>>,
 }
 
 impl<'a> StatementTables<'a> {
     pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
         let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
         let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
-        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables }
+        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables, calls: Arc::default() }
     }
 
-    /// Resolves the tables of the statement that are not resolved yet. A name without a table is an error only when it is planned.
+    /// Resolves the tables of the statement that are not resolved yet. A name without a table may be that of files; otherwise it is an
+    /// error only when it is planned.
     pub async fn resolve(&mut self, statement: &Statement) -> Result<()> {
         for reference in self.state.resolve_table_references(statement)? {
+            let is_bare = matches!(reference, TableReference::Bare { .. });
             let name = self.full_name(reference);
             if let Entry::Vacant(entry) = self.tables.entry(name) {
                 let name = entry.key();
-                if let Ok(schema) = self.state.schema_for_ref(name.clone())
-                    && let Some(table) = schema.table(&name.table).await?
-                {
+                let table = match self.state.schema_for_ref(name.clone()) {
+                    Ok(schema) => schema.table(&name.table).await?,
+                    Err(_) => None,
+                };
+                let table = match table {
+                    None if is_bare && is_file_name(&name.table) => Some(file_in_from(self.state, &name.table).await?),
+                    table => table,
+                };
+                if let Some(table) = table {
                     entry.insert(table);
                 }
             }
@@ -124,7 +137,14 @@ impl ContextProvider for StatementTables<'_> {
             .build();
         let (simplifier, schema) = (ExprSimplifier::new(context), DFSchema::empty());
         let args = args.into_iter().map(|arg| simplifier.simplify(simplifier.coerce(arg, &schema)?)).collect::<Result<Vec<_>>>()?;
-        Ok(provider_as_source(function.create_table_provider_with_args(TableFunctionArgs::new(&args, self.state))?))
+        // A function that reads files is called once, however often the statement is planned.
+        let call = format!("{name}({args:?})");
+        if let Some(table) = self.calls.lock().get(&call) {
+            return Ok(provider_as_source(Arc::clone(table)));
+        }
+        let table = function.create_table_provider_with_args(TableFunctionArgs::new(&args, self.state))?;
+        self.calls.lock().insert(call, Arc::clone(&table));
+        Ok(provider_as_source(table))
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {

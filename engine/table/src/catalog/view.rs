@@ -18,6 +18,7 @@ use percent_encoding::percent_decode_str;
 use pmem_store::ViewRecord;
 
 use super::context::CatalogContext;
+use super::file_tables::table_of_files;
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
 use super::statement_tables::StatementTables;
@@ -110,15 +111,23 @@ pub async fn external_provider(
         return internal_err!("CREATE EXTERNAL TABLE became {}", plan.display());
     };
     command.definition = Some(definition);
+    match command.table_partition_cols.is_empty() {
+        true => Ok(table_of_files(*command).await?),
+        false => partitioned_files(state, &command).await,
+    }
+}
+
+/// Files in directories whose names have values, as `year=2024`, which DataFusion reads.
+async fn partitioned_files(state: &SessionState, command: &logical_expr::CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
     let kind = command.file_type.to_uppercase();
     if kind == "ARROW" {
-        check_arrow_files(state, &command).await?;
+        check_arrow_files(state, command).await?;
     }
     let factory = state
         .table_factories()
         .get(&kind)
         .ok_or_else(|| DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can")))?;
-    factory.create(state, &command).await
+    factory.create(state, command).await
 }
 
 /// Checks the files that DataFusion is going to read: those called `.arrow` if it infers the columns, and all files if they are declared.

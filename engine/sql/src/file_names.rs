@@ -1,0 +1,78 @@
+//! Files in FROM have a name for their columns: `SELECT flights.year FROM 'data/flights.csv.gz'`.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Select, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut};
+
+use common::file_format::is_file_name;
+
+pub fn name_files(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => {
+            let _ = statement.visit(&mut Selects);
+        }
+        Statement::Explain(explain) => name_files(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
+    }
+}
+
+struct Selects;
+
+impl VisitorMut for Selects {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        name_all(&mut select.from, &mut HashSet::new());
+        ControlFlow::Continue(())
+    }
+}
+
+/// Of two files of one name, the second keeps its path.
+fn name_all(from: &mut [TableWithJoins], names: &mut HashSet<String>) {
+    for table in from {
+        for factor in std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation)) {
+            match factor {
+                TableFactor::Table { name, alias: alias @ None, args: None, .. } => {
+                    if let Some(name) = short_name(name).filter(|name| names.insert(name.clone())) {
+                        let name = Ident::with_quote('"', name);
+                        *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+                    }
+                }
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    name_all(std::slice::from_mut(table_with_joins.as_mut()), names);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The name of the file up to its first dot, of a path in single quotes; `None` for a pattern or a directory.
+fn short_name(table: &ObjectName) -> Option<String> {
+    let [part] = table.0.as_slice() else { return None };
+    let path = part.as_ident().filter(|ident| ident.quote_style == Some('\'') && is_file_name(&ident.value))?;
+    let file = path.value.rsplit('/').next()?;
+    let name = file.split('.').next().filter(|name| !name.is_empty() && !file.contains(['*', '?', '[']))?;
+    Some(name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(path: &str) -> Option<String> {
+        short_name(&ObjectName::from(vec![Ident::with_quote('\'', path)]))
+    }
+
+    #[test]
+    fn a_file_is_called_by_its_name_up_to_the_first_dot() {
+        assert_eq!(named("data/d.x/flights.csv.gz").as_deref(), Some("flights"));
+        assert_eq!(named("a b.parquet").as_deref(), Some("a b"));
+        for path in ["data/*.csv", "data/", "/", ".csv", "t"] {
+            assert_eq!(named(path), None, "{path}");
+        }
+        assert_eq!(short_name(&ObjectName::from(vec![Ident::with_quote('"', "f.csv")])), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! The files of a `CREATE EXTERNAL TABLE`.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::CreateExternalTable;
+
+use super::options::set_option;
+use super::table::FileTable;
+use crate::blocking::blocking;
+use common::error::EngineError;
+use common::file_format::FileFormat;
+use files::import::{FileScan, ReadOptions};
+
+/// `command` as DataFusion plans it: its schema has the columns that the statement declares, if any.
+pub async fn table_of_files(command: CreateExternalTable) -> Result<Arc<dyn TableProvider>, EngineError> {
+    let options = read_options(&command)?;
+    let (paths, columns) = (command.locations, Arc::clone(command.schema.inner()));
+    let files = blocking(move || {
+        Ok(match columns.fields().is_empty() {
+            true => FileScan::open(&paths, options)?,
+            false => FileScan::open_as(&paths, options, columns)?,
+        })
+    });
+    let table = FileTable::new(files.await?);
+    Ok(Arc::new(match command.definition {
+        Some(definition) => table.with_definition(definition),
+        None => table,
+    }))
+}
+
+fn read_options(command: &CreateExternalTable) -> Result<ReadOptions, EngineError> {
+    let kind = command.file_type.to_uppercase();
+    let format = FileFormat::from_str(&kind).map_err(|_| EngineError::Sql {
+        message: format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can"),
+        position: None,
+        hint: None,
+    })?;
+    let mut options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    for (name, value) in &command.options {
+        let name = name.to_lowercase();
+        set_option(&mut options, name.strip_prefix("format.").unwrap_or(&name), &ScalarValue::from(value.as_str()))?;
+    }
+    Ok(options)
+}
