@@ -55,6 +55,7 @@ pub mod significant_tokens;
 pub mod similar;
 pub mod split;
 pub mod sql_types;
+pub mod summarize;
 pub mod tensor_types;
 pub mod tokens;
 pub mod typo_hint;

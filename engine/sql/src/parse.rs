@@ -23,6 +23,7 @@ use super::planning_bytes::reserve_planning;
 use super::refuse::refuse_ignored;
 use super::select_into::{select_into, volatile_as_temporary};
 use super::significant_tokens::{is_word, significant};
+use super::summarize::take_summarize;
 use super::tokens::{double_literals, number_parameters, struct_types, tokenize};
 use super::versions::{self, VersionStatement};
 use common::error::EngineError;
@@ -41,6 +42,8 @@ pub enum Parsed {
     Versions(VersionStatement),
     Maintenance(MaintenanceStatement),
     Access(AccessStatement),
+    /// With the query whose columns it shows.
+    Summarize(Box<ast::Query>),
     Statement(Box<Statement>),
 }
 
@@ -56,6 +59,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Some(statement) = parse_access(&tokens)? {
         return Ok(Parsed::Access(statement));
     }
+    let is_summary = take_summarize(&mut tokens);
     struct_types(&mut tokens);
     number_parameters(&mut tokens)?;
     volatile_as_temporary(&mut tokens);
@@ -92,6 +96,8 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     Ok(match statement {
         Statement::Statement(statement) => match *statement {
+            ast::Statement::Query(query) if is_summary => Parsed::Summarize(query),
+            _ if is_summary => return Err(refused("SUMMARIZE takes a table, a file or a query".into())),
             ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
             ast::Statement::AlterTable(alter) => Parsed::AlterTable(Box::new(alter), altered_key),
             other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),

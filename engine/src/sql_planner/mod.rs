@@ -5,6 +5,7 @@ pub mod explain_error;
 pub mod key_groups;
 mod ordered_subqueries;
 pub mod plan;
+pub mod summarize;
 pub mod temporary_names;
 pub mod views;
 pub mod wildcards;
