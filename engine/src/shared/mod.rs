@@ -24,6 +24,7 @@ use crate::planning::{Planning, Work};
 use crate::queries::{AdmissionLimits, Principal, Queries};
 use crate::requests::{Listener, open_to_read};
 use common::error::EngineError;
+use common::file_directories::FileDirectories;
 use config::{SessionDefaults, config};
 use table::constraints::RuleContext;
 use table::remote_tables::RemoteTables;
@@ -50,6 +51,7 @@ pub struct EngineShared {
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
+    pub file_directories: FileDirectories,
     // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
@@ -86,6 +88,7 @@ impl EngineShared {
             statement_timeout_ms,
             partitions,
             query_memory_limit_bytes,
+            file_directories: FileDirectories::of(options.file_dirs.as_deref()),
             remote_tables: options.remote_tables,
             _temporary: temporary,
         };

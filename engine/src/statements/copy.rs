@@ -24,7 +24,7 @@ pub async fn copy_from(ctx: &StatementContext, statement: Statement) -> Result<u
     let CopyTarget::File { filename } = target else {
         return Err(EngineError::unsupported("COPY from STDIN or a program", Some("copy from a file")));
     };
-    let options = read_options(options, legacy_options)?;
+    let options = ReadOptions { directories: ctx.catalog.file_directories().clone(), ..read_options(options, legacy_options)? };
     let reference = TableReference::parse_str(&table_name.to_string());
     ctx.catalog.check_stored(&reference, "COPY FROM a file into")?;
     let (namespace, table) = resolve(&reference)?;

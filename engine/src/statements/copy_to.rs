@@ -13,6 +13,7 @@ use crate::execution::StatementContext;
 use common::count::{count_batch, count_schema};
 use common::error::EngineError;
 use files::export::open_export_with;
+use files::import::check_paths;
 use semantics::cancel::on_a_task;
 use sql::{CopyTo, refuse};
 
@@ -20,6 +21,7 @@ use sql::{CopyTo, refuse};
 pub async fn copy_to(ctx: &StatementContext, copy: CopyTo) -> Result<SendableRecordBatchStream, EngineError> {
     let CopyTo { query, path, options } = copy;
     refuse(query.as_ref())?;
+    check_paths(std::slice::from_ref(&path), ctx.catalog.file_directories())?;
     let path = PathBuf::from(path);
     let options = export_options(&path, &options)?;
     let plan = ctx.plan(Statement::Statement(Box::new(ast::Statement::Query(query)))).await?;

@@ -9,6 +9,7 @@ use pmem_store::ViewRecord;
 use super::ddl::{check_new_view, commit};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use files::import::check_paths;
 use table::catalog::{external_provider, is_of_node, is_remote, resolve};
 use table::definition::{EXTERNAL, external_definition};
 
@@ -21,6 +22,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
     }
     refuse(&table)?;
     if !is_remote(&table) {
+        check_paths(&table.locations, ctx.catalog.file_directories())?;
         for location in &mut table.locations {
             *location = absolute_location(location)?;
         }

@@ -8,8 +8,9 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
 use engine::import::{FileScan, LoadMode, LoadOptions, ReadOptions};
+use engine::{EngineOptions, ErrorKind};
 
-use super::helpers::{Db, numbers, wait};
+use super::helpers::{Db, numbers, options, wait};
 
 const FILES: [&str; 6] = ["t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.json", "t.arrow"];
 
@@ -234,4 +235,37 @@ fn instants_of_files_are_in_the_zone_of_the_session() {
     db.run("SET TIME ZONE 'Europe/Berlin'");
     assert_eq!(db.rows(&format!("SELECT at FROM '{file}'")), ["2024-01-01T13:00:00+01:00"]);
     assert_eq!(db.rows(&format!("SELECT at FROM read_csv('{file}')")), ["2024-01-01T13:00:00+01:00"]);
+}
+
+#[test]
+fn only_files_in_the_directories_of_the_engine_are_read_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    for name in ["open", "closed"] {
+        fs::create_dir(path(name)).unwrap();
+        fs::write(path(&format!("{name}/x.csv")), "a\n1\n").unwrap();
+    }
+    std::os::unix::fs::symlink(path("closed/x.csv"), path("open/link.csv")).unwrap();
+    let db = Db::with(EngineOptions { file_dirs: Some(path("open").into()), ..options() });
+    db.run("CREATE TABLE t (a BIGINT)");
+    let open = path("open");
+    assert_eq!(db.rows(&format!("SELECT * FROM '{open}/x.csv'")), ["1"]);
+    assert_eq!(db.rows(&format!("SELECT * FROM read_csv('{open}/../open/x.*')")), ["1"]);
+    db.run(&format!("COPY t FROM '{open}/x.csv'"));
+    db.run(&format!("COPY t TO '{open}/new.csv'"));
+    for file in ["closed/x.csv", "closed/nothing.csv", "closed/*.csv", "open/../closed/x.csv", "open/link.csv", "closed/"] {
+        let file = path(file);
+        for sql in [
+            format!("SELECT * FROM '{file}'"),
+            format!("SELECT * FROM read_csv('{file}')"),
+            format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{file}'"),
+            format!("CREATE EXTERNAL TABLE e (a BIGINT, p INT) STORED AS CSV PARTITIONED BY (p) LOCATION '{file}'"),
+            format!("COPY t FROM '{file}'"),
+            format!("COPY t TO '{file}' (FORMAT csv)"),
+        ] {
+            let error = db.error(&sql);
+            assert_eq!(error.kind(), ErrorKind::Denied, "{sql}: {error}");
+        }
+    }
+    assert_eq!(fs::read_to_string(path("closed/x.csv")).unwrap(), "a\n1\n");
 }

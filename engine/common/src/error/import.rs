@@ -20,6 +20,8 @@ pub enum ImportError {
     BadPattern { pattern: String, reason: String },
     #[error("no permission to read {}: ask its owner, or check the rights with `ls -l`", path.display())]
     Permission { path: PathBuf },
+    #[error("{} is in none of the directories whose files a statement may use here", path.display())]
+    Elsewhere { path: PathBuf },
     #[error("{} is not a regular file (it is {what}): copy its content to a file first", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("directory {} holds no Parquet, CSV, JSON or Arrow file (files whose names begin with . or _ are left out)", path.display())]

@@ -44,6 +44,7 @@ pub use conform::{check_type, valid};
 pub use guard::{guarded, silence_guarded_panics};
 pub use ipc_bounds::foreign_form;
 pub use options::{CsvOptions, OnError, ReadOptions};
+pub use paths::check_paths;
 pub use progress::ImportProgress;
 pub use scan::{Batches, FileScan, FileSource};
 

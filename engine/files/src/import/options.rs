@@ -1,5 +1,6 @@
 //! The user's options for the files to read.
 
+use common::file_directories::FileDirectories;
 use common::file_format::FileFormat;
 
 /// What to do with a row that cannot be read.
@@ -38,10 +39,18 @@ pub struct ReadOptions {
     pub csv: CsvOptions,
     /// The bytes of text read per file to infer its types; all rows of a shorter file are used.
     pub sample_bytes: u64,
+    /// A file in another directory is refused.
+    pub directories: FileDirectories,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { format: None, on_error: OnError::default(), csv: CsvOptions::default(), sample_bytes: 64 << 20 }
+        ReadOptions {
+            format: None,
+            on_error: OnError::default(),
+            csv: CsvOptions::default(),
+            sample_bytes: 64 << 20,
+            directories: FileDirectories::default(),
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::error::import::ImportError;
+use common::file_directories::FileDirectories;
 
 /// A file to read, and whether the user named it (or a pattern did) or it was found in a directory:
 /// the former must be readable, the latter may be something else, like a README.
@@ -18,15 +19,35 @@ pub struct Candidate {
     pub root: Option<PathBuf>,
 }
 
-pub fn expand(paths: &[String]) -> Result<Vec<Candidate>, ImportError> {
+pub fn expand(paths: &[String], directories: &FileDirectories) -> Result<Vec<Candidate>, ImportError> {
     if paths.is_empty() {
         return Err(ImportError::NoPaths);
     }
+    // This comes first, so that nobody learns which files there are elsewhere.
+    check_paths(paths, directories)?;
     let mut candidates = Vec::new();
     for path in paths {
         expand_one(path, &mut candidates)?;
     }
+    // A link in a directory may lead out of it.
+    candidates.iter().try_for_each(|candidate| check(&candidate.path, directories))?;
     Ok(candidates)
+}
+
+/// An error if a path leads out of the directories; of a pattern, its part before what is unknown.
+pub fn check_paths(paths: &[String], directories: &FileDirectories) -> Result<(), ImportError> {
+    paths.iter().try_for_each(|path| {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let fixed = match path.find(['*', '?', '[']) {
+            Some(pattern) => path[..pattern].rfind('/').map_or(".", |slash| &path[..=slash]),
+            None => path,
+        };
+        check(Path::new(fixed), directories)
+    })
+}
+
+fn check(path: &Path, directories: &FileDirectories) -> Result<(), ImportError> {
+    if directories.have(path) { Ok(()) } else { Err(ImportError::Elsewhere { path: path.to_owned() }) }
 }
 
 fn expand_one(text: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {

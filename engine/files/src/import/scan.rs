@@ -55,7 +55,7 @@ impl FileScan {
     }
 
     fn open_sampled(paths: &[String], options: ReadOptions, mut budget_bytes: u64) -> Result<FileScan, ImportError> {
-        let candidates = expand(paths)?;
+        let candidates = expand(paths, &options.directories)?;
         if candidates.is_empty() {
             return Err(nothing_in(paths));
         }

@@ -30,7 +30,7 @@ use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::privilege::Privilege;
 use common::type_names::qualified;
-use files::import::check_arrow;
+use files::import::{check_arrow, check_paths};
 use sql::kept_statement;
 
 /// Views may use views; a view that refers to itself must be stopped.
@@ -111,10 +111,12 @@ pub async fn external_provider(
         return internal_err!("CREATE EXTERNAL TABLE became {}", plan.display());
     };
     command.definition = Some(definition);
-    match command.table_partition_cols.is_empty() {
-        true => Ok(table_of_files(*command).await?),
-        false => partitioned_files(state, &command).await,
+    let directories = engine.file_directories();
+    if command.table_partition_cols.is_empty() {
+        return Ok(table_of_files(*command, directories).await?);
     }
+    check_paths(&command.locations, directories).map_err(EngineError::from)?;
+    partitioned_files(state, &command).await
 }
 
 /// Files in directories whose names have values, as `year=2024`, which DataFusion reads.

@@ -11,12 +11,13 @@ use super::options::set_option;
 use super::table::FileTable;
 use crate::blocking::blocking;
 use common::error::EngineError;
+use common::file_directories::FileDirectories;
 use common::file_format::FileFormat;
 use files::import::{FileScan, ReadOptions};
 
 /// `command` as DataFusion plans it: its schema has the columns that the statement declares, if any.
-pub async fn table_of_files(command: CreateExternalTable) -> Result<Arc<dyn TableProvider>, EngineError> {
-    let options = read_options(&command)?;
+pub async fn table_of_files(command: CreateExternalTable, directories: &FileDirectories) -> Result<Arc<dyn TableProvider>, EngineError> {
+    let options = ReadOptions { directories: directories.clone(), ..read_options(&command)? };
     let (paths, columns) = (command.locations, Arc::clone(command.schema.inner()));
     let files = blocking(move || {
         Ok(match columns.fields().is_empty() {

@@ -26,8 +26,9 @@ struct FileReader {
 
 impl TableFunctionImpl for FileReader {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let (paths, options) = self.arguments(args.exprs())?;
-        check_files(args.session(), &format!("files with {}", self.name))?;
+        let (paths, mut options) = self.arguments(args.exprs())?;
+        let catalog = check_files(args.session(), &format!("files with {}", self.name))?;
+        options.directories = catalog.file_directories().clone();
         let files = holding_up_nobody(|| FileScan::open(&paths, options)).map_err(EngineError::from)?;
         Ok(table_in_session(args.session(), files))
     }

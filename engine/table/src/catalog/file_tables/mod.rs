@@ -24,16 +24,18 @@ pub use table::FileTable;
 
 /// The table of files that a statement names itself: its user needs the privilege FILES.
 pub async fn file_in_from(session: &dyn Session, path: &str) -> Result<Arc<dyn TableProvider>, EngineError> {
-    check_files(session, path)?;
+    let catalog = check_files(session, path)?;
+    let options = ReadOptions { directories: catalog.file_directories().clone(), ..ReadOptions::default() };
     let paths = [path.to_string()];
-    let scan = blocking(move || Ok(FileScan::open(&paths, ReadOptions::default())?)).await?;
+    let scan = blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     Ok(table_in_session(session, scan))
 }
 
 /// `what` is the path in the statement, or the function that reads it.
-fn check_files(session: &dyn Session, what: &str) -> Result<(), EngineError> {
+fn check_files(session: &dyn Session, what: &str) -> Result<Arc<StoreCatalog>, EngineError> {
     let catalog = StoreCatalog::of(session).ok_or_else(|| EngineError::internal("a file is read outside a session"))?;
-    catalog.check(|authorization| authorization.files(&format!("read {what}")))
+    catalog.check(|authorization| authorization.files(&format!("read {what}")))?;
+    Ok(catalog)
 }
 
 fn table_in_session(session: &dyn Session, scan: FileScan) -> Arc<dyn TableProvider> {
