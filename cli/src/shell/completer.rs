@@ -177,7 +177,7 @@ fn wants_table(line: &str, word: &str) -> bool {
         .iter()
         .rfind(|token| token.kind != Kind::Blank)
         .map(|token| before[token.start..token.end].to_ascii_uppercase());
-    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE"))
+    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE" | "SUMMARIZE"))
 }
 
 /// The tables that the statement names anywhere.
