@@ -51,7 +51,7 @@ fn fold(function: &mut ObjectName) {
 
 fn takes_names(function: &ObjectName) -> bool {
     let [part] = function.0.as_slice() else { return false };
-    let mut names = FILE_READERS.iter().map(|(name, _)| *name).chain([KMEANS]);
+    let mut names = FILE_READERS.into_iter().map(|(name, _)| name).chain([KMEANS]);
     part.as_ident().is_some_and(|name| names.any(|other| name.value.eq_ignore_ascii_case(other)))
 }
 

@@ -8,8 +8,11 @@ use common::messages::described_value;
 use files::import::{OnError, ReadOptions};
 
 /// The options of all formats, and those of CSV alone.
-const NAMES: [&str; 4] = ["ignore_errors", "union_by_name", "auto_detect", "compression"];
+const NAMES: [&str; 2] = ["ignore_errors", "compression"];
 const CSV_NAMES: [&str; 9] = ["header", "has_header", "delim", "delimiter", "sep", "quote", "null", "nullstr", "null_value"];
+
+/// What is so in any case.
+const ALWAYS: [&str; 4] = ["union_by_name", "auto_detect", "newlines_in_values", "double_quote"];
 
 /// `options.format` is the format of the files.
 pub fn set_option(options: &mut ReadOptions, name: &str, value: &ScalarValue) -> Result<(), EngineError> {
@@ -29,14 +32,16 @@ pub fn set_option(options: &mut ReadOptions, name: &str, value: &ScalarValue) ->
             options.csv.null.extend(texts(value).ok_or_else(|| wrong(name, "a text or a list of texts", value))?)
         }
         "ignore_errors" => options.on_error = if boolean(name, value)? { OnError::Skip } else { OnError::Abort },
-        // These are always so.
-        "union_by_name" | "auto_detect" if boolean(name, value)? => {}
-        "union_by_name" | "auto_detect" => return Err(EngineError::unsupported(format!("{name} = false"), Some("leave it out"))),
+        _ if ALWAYS.contains(&name) => {
+            if !boolean(name, value)? {
+                return Err(EngineError::unsupported(format!("{name} = false"), Some("leave it out")));
+            }
+        }
         // Compression is found by the content.
         "compression" => {}
         _ => {
-            let names = NAMES.iter().chain(CSV_NAMES.iter().filter(|_| options.format == Some(FileFormat::Csv)));
-            let names: Vec<&str> = names.copied().collect();
+            let csv_names = CSV_NAMES.into_iter().filter(|_| options.format == Some(FileFormat::Csv));
+            let names: Vec<&str> = NAMES.into_iter().chain(ALWAYS).chain(csv_names).collect();
             let hint = match nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("options there are: {}", names.join(", ")),
