@@ -81,6 +81,5 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));
-    rules.push(Arc::new(optimizer::NearestFloatsOfFiles));
     rules
 }

@@ -90,6 +90,36 @@ fn patterns_directories_and_lists_of_files_are_one_table() {
 }
 
 #[test]
+fn values_in_the_names_of_directories_are_columns_on_request() {
+    let db = Db::new();
+    let dir = db.file("d");
+    for (place, row) in
+        [("y=2024/m=01", "1,x"), ("y=2024/m=02", "2,y"), ("y=2025/m=01", "3,z"), ("y=__HIVE_DEFAULT_PARTITION__/m=01", "4,w")]
+    {
+        fs::create_dir_all(format!("{dir}/{place}")).unwrap();
+        fs::write(format!("{dir}/{place}/f.csv"), format!("a,b\n{row}\n")).unwrap();
+    }
+    let all = ["1|x|2024|01", "2|y|2024|02", "3|z|2025|01", "4|w|NULL|01"];
+    let read = format!("read_csv('{dir}', hive_partitioning = true)");
+    assert_eq!(db.rows(&format!("SELECT * FROM {read} ORDER BY a")), all);
+    assert_eq!(db.rows(&format!("SELECT m, a FROM {read} WHERE y > 2024")), ["01|3"]);
+    assert_eq!(db.rows(&format!("SELECT count(*) FROM {read} WHERE m = '01' AND y IS NULL")), ["1"]);
+    assert_eq!(db.rows(&format!("SELECT * FROM read_csv('{dir}') ORDER BY a")), ["1|x", "2|y", "3|z", "4|w"]);
+    for columns in ["STORED AS CSV PARTITIONED BY (y, m)", "(a BIGINT, b VARCHAR, y INT, m VARCHAR) STORED AS CSV PARTITIONED BY (y, m)"] {
+        db.run(&format!("CREATE OR REPLACE EXTERNAL TABLE e {columns} LOCATION '{dir}'"));
+        assert_eq!(db.rows("SELECT * FROM e ORDER BY a"), all, "{columns}");
+        assert_eq!(db.rows("SELECT b FROM e WHERE y = 2025"), ["z"], "{columns}");
+    }
+    // A file that the filter leaves out is not read.
+    fs::write(format!("{dir}/y=2025/m=01/f.csv"), "a,b\n3,z\n4\n").unwrap();
+    assert_eq!(db.rows("SELECT a FROM e WHERE y = 2024 ORDER BY a"), ["1", "2"]);
+    db.error("SELECT count(*) FROM e");
+    let error =
+        db.error(&format!("CREATE EXTERNAL TABLE x (a BIGINT, b VARCHAR, m DATE) STORED AS CSV PARTITIONED BY (m) LOCATION '{dir}'"));
+    assert!(error.to_string().contains("\"01\" is not a valid DATE"), "{error}");
+}
+
+#[test]
 fn options_are_named_with_any_of_the_three_signs() {
     let db = Db::new();
     let file = db.file("x.txt");

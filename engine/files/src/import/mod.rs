@@ -37,7 +37,6 @@ pub mod target;
 mod window;
 mod zip_members;
 
-pub use arrow_ipc::check_arrow;
 pub use common::error::import::{BadRow, ImportError, RowPosition};
 pub use common::file_format::FileFormat;
 pub use conform::{check_type, valid};

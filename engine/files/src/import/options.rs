@@ -39,6 +39,8 @@ pub struct ReadOptions {
     pub csv: CsvOptions,
     /// The bytes of text read per file to infer its types; all rows of a shorter file are used.
     pub sample_bytes: u64,
+    /// Directories called `year=2024` have the values of a column `year`.
+    pub has_directory_columns: bool,
     /// A file in another directory is refused.
     pub directories: FileDirectories,
 }
@@ -50,6 +52,7 @@ impl Default for ReadOptions {
             on_error: OnError::default(),
             csv: CsvOptions::default(),
             sample_bytes: 64 << 20,
+            has_directory_columns: false,
             directories: FileDirectories::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! The entry to all imports: files with one schema, and the iterator over their rows.
 
 mod batches;
+mod directories;
 mod divide;
 mod plans;
 mod prune;
@@ -74,7 +75,11 @@ impl FileScan {
             fit(file, &schema)?;
         }
         let progress = Arc::new(ImportProgress::default());
-        Ok(FileScan { files, columns: schema.clone(), schema, options, progress })
+        let scan = FileScan { files, columns: schema.clone(), schema, options, progress };
+        match scan.options.has_directory_columns {
+            true => scan.with_all_directory_columns(),
+            false => Ok(scan),
+        }
     }
 
     pub fn schema(&self) -> SchemaRef {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
+use datafusion::common::{DataFusionError, ScalarValue};
 
 use super::FileScan;
 use super::plans::{Plan, PlannedFile, csv_fields};
@@ -34,6 +35,7 @@ struct Current {
     file: String,
     reader: Reader,
     mapping: Mapping,
+    values: Vec<(usize, ScalarValue)>,
     /// The number of rows of the file before the current batch.
     rows_before: u64,
 }
@@ -77,7 +79,7 @@ impl Batches {
             Plan::Parquet(_) => Reader::Parquet(Box::new(ParquetBatches::open(source, columns, file.row_groups, progress)?)),
             Plan::Arrow(_) => Reader::Arrow(Box::new(ArrowBatches::open(source, columns, progress)?)),
         };
-        Ok(Current { file: source.label(), reader, mapping, rows_before: 0 })
+        Ok(Current { file: source.label(), reader, mapping, values: file.values, rows_before: 0 })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ImportError> {
@@ -92,12 +94,27 @@ impl Batches {
                 continue;
             };
             let batch = current.fit(&batch, &self.schema, self.options.on_error, &self.progress)?;
+            let batch = with_values(batch, &current.values)
+                .map_err(|error| ImportError::Unsupported { file: current.file.clone(), what: error.to_string() })?;
             if batch.num_rows() > 0 {
                 self.progress.add_rows(batch.num_rows() as u64);
                 return Ok(Some(batch));
             }
         }
     }
+}
+
+/// The batch with the values that all rows of its file have.
+fn with_values(batch: RecordBatch, values: &[(usize, ScalarValue)]) -> Result<RecordBatch, DataFusionError> {
+    if values.is_empty() {
+        return Ok(batch);
+    }
+    let (schema, mut columns, rows) = batch.into_parts();
+    for (place, value) in values {
+        columns[*place] = value.to_array_of_size(rows)?;
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
 impl Reader {

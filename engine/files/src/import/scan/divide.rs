@@ -5,7 +5,7 @@ use datafusion::physical_optimizer::pruning::PruningPredicate;
 
 use super::FileScan;
 use super::plans::{Plan, PlannedFile};
-use super::prune::row_groups_to_read;
+use super::prune::parts_to_read;
 use super::source::{FileSource, Partition};
 use crate::import::conform::plain_schema;
 use crate::import::options::OnError;
@@ -62,14 +62,16 @@ impl FileScan {
         let mut units = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
             let Plan::Parquet(schema) = &file.plan else {
-                units.push(Unit { file: index, row_group: None, rows: None, bytes: file.source.size_bytes });
+                if parts_to_read(filter, None, file, &self.columns) != [false] {
+                    units.push(Unit { file: index, row_group: None, rows: None, bytes: file.source.size_bytes });
+                }
                 continue;
             };
             let footer = parquet::open(&file.source)?;
             if plain_schema(footer.schema()) != *schema {
                 return Err(file.source.damaged("it was changed while it was read"));
             }
-            let is_read = row_groups_to_read(filter, &footer, file, &self.columns);
+            let is_read = parts_to_read(filter, Some(&footer), file, &self.columns);
             for (group, metadata) in footer.metadata().row_groups().iter().enumerate() {
                 if is_read.get(group).copied().unwrap_or(true) {
                     let rows = usize::try_from(metadata.num_rows()).ok().filter(|_| is_exact);
@@ -85,6 +87,8 @@ impl FileScan {
     fn projected(mut self, columns: &[usize]) -> FileScan {
         for file in &mut self.files {
             file.mapping = columns.iter().map(|column| file.mapping[*column]).collect();
+            let value_of = |column: &usize| file.values.iter().find(|(of, _)| of == column).map(|(_, value)| value.clone());
+            file.values = columns.iter().enumerate().filter_map(|(place, column)| Some((place, value_of(column)?))).collect();
         }
         let fields = columns.iter().map(|column| self.columns.field(*column).clone()).collect::<Vec<_>>();
         self.schema = Schema::new_with_metadata(fields, self.columns.metadata().clone()).into();

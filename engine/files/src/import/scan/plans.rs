@@ -1,6 +1,7 @@
 //! The plan of a file before its rows are read.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
 
 use crate::import::csv::{self, CsvPlan};
 use crate::import::json::{self, JsonPlan};
@@ -17,6 +18,8 @@ pub(super) struct PlannedFile {
     pub plan: Plan,
     /// From the scan's columns to the file's. JSON finds its columns by key.
     pub mapping: Mapping,
+    /// The values of columns that are the same in all rows.
+    pub values: Vec<(usize, ScalarValue)>,
     /// The row groups of a Parquet file to read; `None`: all of them.
     pub row_groups: Option<Vec<usize>>,
 }
@@ -36,7 +39,7 @@ pub(super) fn plan_file(source: Source, options: &ReadOptions, sample_bytes: u64
         FileFormat::Parquet => Plan::Parquet(parquet::schema(&source)?),
         FileFormat::Arrow => Plan::Arrow(arrow_ipc::schema(&source)?),
     };
-    Ok(PlannedFile { source, plan, mapping: Mapping::new(), row_groups: None })
+    Ok(PlannedFile { source, plan, mapping: Mapping::new(), values: Vec::new(), row_groups: None })
 }
 
 impl PlannedFile {

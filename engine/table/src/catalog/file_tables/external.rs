@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::CreateExternalTable;
@@ -18,12 +19,24 @@ use files::import::{FileScan, ReadOptions};
 /// `command` as DataFusion plans it: its schema has the columns that the statement declares, if any.
 pub async fn table_of_files(command: CreateExternalTable, directories: &FileDirectories) -> Result<Arc<dyn TableProvider>, EngineError> {
     let options = ReadOptions { directories: directories.clone(), ..read_options(&command)? };
-    let (paths, columns) = (command.locations, Arc::clone(command.schema.inner()));
-    let files = blocking(move || {
-        Ok(match columns.fields().is_empty() {
-            true => FileScan::open(&paths, options)?,
-            false => FileScan::open_as(&paths, options, columns)?,
+    let declared = command.schema.inner().fields();
+    let is_directory = |field: &&FieldRef| command.table_partition_cols.iter().any(|name| field.name().eq_ignore_ascii_case(name));
+    let of_files = Schema::new(declared.iter().filter(|field| !is_directory(field)).cloned().collect::<Vec<_>>());
+    let of_directories: Vec<(String, Option<DataType>)> = command
+        .table_partition_cols
+        .iter()
+        .map(|name| {
+            let field = declared.iter().find(|field| field.name().eq_ignore_ascii_case(name));
+            (name.clone(), field.map(|field| field.data_type().clone()))
         })
+        .collect();
+    let paths = command.locations;
+    let files = blocking(move || {
+        let files = match of_files.fields().is_empty() {
+            true => FileScan::open(&paths, options)?,
+            false => FileScan::open_as(&paths, options, Arc::new(of_files))?,
+        };
+        Ok(files.with_directory_columns(&of_directories)?)
     });
     let table = FileTable::new(files.await?);
     Ok(Arc::new(match command.definition {

@@ -8,7 +8,7 @@ use common::messages::described_value;
 use files::import::{OnError, ReadOptions};
 
 /// The options of all formats, and those of CSV alone.
-const NAMES: [&str; 2] = ["ignore_errors", "compression"];
+const NAMES: [&str; 3] = ["ignore_errors", "hive_partitioning", "compression"];
 const CSV_NAMES: [&str; 9] = ["header", "has_header", "delim", "delimiter", "sep", "quote", "null", "nullstr", "null_value"];
 
 /// What is so in any case.
@@ -32,6 +32,7 @@ pub fn set_option(options: &mut ReadOptions, name: &str, value: &ScalarValue) ->
             options.csv.null.extend(texts(value).ok_or_else(|| wrong(name, "a text or a list of texts", value))?)
         }
         "ignore_errors" => options.on_error = if boolean(name, value)? { OnError::Skip } else { OnError::Abort },
+        "hive_partitioning" => options.has_directory_columns = boolean(name, value)?,
         _ if ALWAYS.contains(&name) => {
             if !boolean(name, value)? {
                 return Err(EngineError::unsupported(format!("{name} = false"), Some("leave it out")));
