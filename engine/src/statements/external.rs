@@ -42,6 +42,9 @@ fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
     if table.unbounded {
         return refuse("CREATE UNBOUNDED EXTERNAL TABLE", "leave UNBOUNDED out");
     }
+    if !table.order_exprs.is_empty() && !is_remote(table) {
+        return refuse("WITH ORDER of an external table", "leave it out: nobody can hold files to it, and ORDER BY sorts");
+    }
     let options = table.columns.iter().flat_map(|column| &column.options);
     let mut options = options.filter(|option| !matches!(option.option, datafusion::sql::sqlparser::ast::ColumnOption::Null));
     if !table.constraints.is_empty() || options.next().is_some() {
