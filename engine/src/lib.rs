@@ -56,7 +56,7 @@ pub use usage::Usage;
 pub mod import {
     pub use common::type_names::plain::sql_type_name;
     pub use files::import::{
-        BadRow, Batches, CsvOptions, FileFormat, FileScan, ImportError, ImportProgress, OnError, ReadOptions, RowPosition, foreign_form,
+        BadRow, Batches, CsvOptions, Encoding, FileFormat, FileScan, ImportError, ImportProgress, OnError, ReadOptions, RowPosition, foreign_form,
         guarded, silence_guarded_panics,
     };
 

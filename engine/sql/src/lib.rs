@@ -65,7 +65,7 @@ pub mod value_position;
 pub mod versions;
 
 pub use access::Secret;
-pub use copy_to::CopyTo;
+pub use copy_to::{CopyFrom, CopyTo};
 pub use dialect::QuiverDialect;
 pub use maintenance::MaintenanceStatement;
 pub use merge_do_nothing::NOTHING;

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
 use super::column_list::{TableClauses, take_column_list};
-use super::copy_to::{self, CopyTo};
+use super::copy_to::{self, CopyFrom, CopyTo};
 use super::dialect::QuiverDialect;
 use super::from_first::{select_all, select_all_first};
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
@@ -34,7 +34,7 @@ const SQL_BYTES_MAX: usize = 64 << 20;
 
 /// A statement. Those that DataFusion's parser does not know are separate variants.
 pub enum Parsed {
-    CopyFrom(Box<ast::Statement>),
+    CopyFrom(Box<CopyFrom>),
     CopyTo(Box<CopyTo>),
     CreateTable(Box<ast::CreateTable>, TableClauses),
     /// With the order that it sets, if any.
@@ -77,7 +77,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     select_all_first(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
-            true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
+            true => copy_to::parse_from(dialect, tokens).map(|copy| Parsed::CopyFrom(Box::new(copy))),
             false => copy_to::parse(dialect, limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
         }
         .map_err(|error| parse_error(sql, error));

@@ -58,6 +58,8 @@ pub enum ImportError {
         "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
     )]
     ColumnCount { file: String, found: usize, expected: usize },
+    #[error("there is no column {column:?} to have that type: the files do not name it")]
+    NoColumn { column: String },
     #[error("column {column:?} of {file} is {from}, which cannot become {to}")]
     CannotConvert { file: String, column: String, from: String, to: String },
 }

@@ -44,6 +44,16 @@ impl std::fmt::Debug for FileScan {
     }
 }
 
+/// The schema with the types that the options declare.
+fn with_types(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef, ImportError> {
+    let mut fields = schema.fields().to_vec();
+    for (name, data_type) in &options.types {
+        let index = find_field(schema.fields(), name).ok_or_else(|| ImportError::NoColumn { column: name.clone() })?;
+        fields[index] = Arc::new(schema.field(index).clone().with_data_type(data_type.clone()));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
 impl FileScan {
     /// Finds the files, detects their formats and infers their common schema.
     pub fn open(paths: &[String], options: ReadOptions) -> Result<FileScan, ImportError> {
@@ -70,7 +80,7 @@ impl FileScan {
         for file in &files {
             merge.add(&file.schema(), &file.source.label(), file.is_inferred())?;
         }
-        let schema = merge.finish();
+        let schema = with_types(&merge.finish(), &options)?;
         for file in &mut files {
             fit(file, &schema)?;
         }
@@ -119,6 +129,15 @@ impl FileScan {
     /// The names of the files (and members of archives), in reading order.
     pub fn file_names(&self) -> Vec<String> {
         self.files.iter().map(|file| file.source.label()).collect()
+    }
+
+    /// What was guessed about CSV files and could have been meant otherwise: a line for each file of which there is something to say.
+    pub fn guesses(&self) -> Vec<String> {
+        let line = |file: &PlannedFile| match file.guesses() {
+            guesses if guesses.is_empty() => None,
+            guesses => Some(format!("{}: {}", file.source.label(), guesses.join("; "))),
+        };
+        self.files.iter().filter_map(line).collect()
     }
 
     pub fn progress(&self) -> Arc<ImportProgress> {

@@ -60,6 +60,13 @@ impl PlannedFile {
         !matches!(&self.plan, Plan::Csv(plan) if !plan.has_header)
     }
 
+    pub fn guesses(&self) -> Vec<String> {
+        match &self.plan {
+            Plan::Csv(plan) => plan.guesses(),
+            Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) => Vec::new(),
+        }
+    }
+
     pub fn settle_header(&mut self, target: &Schema) {
         if let Plan::Csv(plan) = &mut self.plan {
             plan.settle_header(target);
