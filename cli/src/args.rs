@@ -223,6 +223,30 @@ pub struct ImportArgs {
     /// CSV: whether the first line holds the names [default: find out]
     #[arg(long, value_name = "BOOL")]
     pub header: Option<bool>,
+    /// CSV: the quote [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub quote: Option<String>,
+    /// CSV: the sign before a quote in a text [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub escape: Option<String>,
+    /// CSV: the sign that begins a line which is no row [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub comment: Option<String>,
+    /// CSV: how many lines are above the table [default: find out]
+    #[arg(long, value_name = "LINES")]
+    pub skip: Option<String>,
+    /// CSV: how dates and timestamps are written, as %d/%m/%Y
+    #[arg(long, value_name = "PATTERN")]
+    pub date_format: Option<String>,
+    /// CSV: the sign before the fraction of a number, a point or a comma [default: .]
+    #[arg(long, value_name = "SIGN")]
+    pub decimal: Option<String>,
+    /// CSV: utf-8, utf-16, latin-1 or windows-1252 [default: utf-8]
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// The type of a column instead of the inferred one, as zip=VARCHAR; may be given several times
+    #[arg(long = "type", value_name = "COLUMN=TYPE")]
+    pub types: Vec<String>,
     /// CSV: a word that stands for NULL; may be given several times
     #[arg(long, value_name = "TOKEN")]
     pub null: Vec<String>,

@@ -149,11 +149,10 @@ pub fn warn(text: impl Display) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
-/// Something that a person should know, and no program.
+/// Something that the user should know, and that is no fault.
 pub fn note(text: impl Display) {
-    if io::stderr().is_terminal() {
-        let _ = io::stderr().write_all(labelled("note", Color::Cyan, &text.to_string()).as_bytes());
-    }
+    let line = labelled("note", Color::Cyan, &text.to_string());
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 fn labelled(label: &str, color: Color, text: &str) -> String {

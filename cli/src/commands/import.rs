@@ -7,14 +7,14 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions};
+use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions, type_named};
 use engine::{Bytes, Session};
 use flight_client::RemoteSession;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::runtime::Handle;
 
 use crate::args::{self, ConnectArgs, ImportArgs, StoreArgs};
-use crate::errors::{CliError, Result, StatementError, warn};
+use crate::errors::{CliError, Result, StatementError, note, warn};
 use crate::interrupt::{Interrupts, Kind};
 use crate::session::login;
 use crate::{store, table_name, units};
@@ -145,7 +145,10 @@ fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
 }
 
 async fn load(place: &ImportTarget, args: &ImportArgs, table: &str, paths: &[String], quiet: bool) -> Result<Imported> {
-    let scan = FileScan::open(paths, read_options(args)).map_err(CliError::message)?;
+    let scan = FileScan::open(paths, read_options(args)?).map_err(CliError::message)?;
+    if !quiet {
+        scan.guesses().into_iter().for_each(note);
+    }
     let bar = progress_bar(table, scan.total_bytes(), quiet);
     let progress = scan.progress();
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
@@ -195,7 +198,7 @@ async fn watch<T>(work: impl Future<Output = T>, bar: &ProgressBar, progress: &A
     }
 }
 
-fn read_options(args: &ImportArgs) -> ReadOptions {
+fn read_options(args: &ImportArgs) -> Result<ReadOptions> {
     let mut options = ReadOptions {
         format: args.format.map(file_format),
         on_error: match args.on_error {
@@ -211,7 +214,27 @@ fn read_options(args: &ImportArgs) -> ReadOptions {
     if !args.null.is_empty() {
         options.csv.null = args.null.clone();
     }
-    options
+    let texts = [
+        ("quote", &args.quote),
+        ("escape", &args.escape),
+        ("comment", &args.comment),
+        ("skip", &args.skip),
+        ("date_format", &args.date_format),
+        ("decimal", &args.decimal),
+        ("encoding", &args.encoding),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            options.set(name, value).map_err(CliError::message)?;
+        }
+    }
+    for text in &args.types {
+        let (column, name) = text.rsplit_once('=').ok_or_else(|| {
+            CliError::with_hint(format!("--type {text} has no type"), "write the column and its type: --type zip=VARCHAR")
+        })?;
+        options.types.push((column.to_string(), type_named(name).map_err(CliError::engine)?));
+    }
+    Ok(options)
 }
 
 pub fn file_format(format: args::FileFormat) -> FileFormat {

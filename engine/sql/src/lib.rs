@@ -77,6 +77,6 @@ pub use select_width::COLUMNS_MAX as SELECT_COLUMNS_MAX;
 pub use settings::{SETTING_NAMES, reset_variable, set_variable, shown_name};
 pub use show::rewrite_show;
 pub use split::{StatementText, split_statements};
-pub use sql_types::SqlTypes;
+pub use sql_types::{SqlTypes, type_named};
 pub use tokens::PARAMETERS_MAX;
 pub use versions::{Point, VersionStatement, duration_text, split_name, time_ms, time_text, versioned_name};
