@@ -18,7 +18,7 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check dist lint wheel clean clean-cache
+.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes compare-files deps check dist lint wheel clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -86,6 +86,9 @@ bench-server: deps build $(PYTHON_READY) ## results, latency, points, ingest and
 
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
+
+compare-files: deps build $(PYTHON_READY) ## 750 data files of public packages, read by Quiver and by DuckDB: how many make the same table; ARGS='--verbose --only bokeh'
+	@$(PYTHON) -W ignore scripts/compare_files.py $(ARGS)
 
 deps: ## install what is missing on this machine; silent and without network when nothing is
 	@scripts/deps.sh

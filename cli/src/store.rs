@@ -1,5 +1,6 @@
 //! Opens the store that the command line names.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use engine::{Engine, EngineOptions, MaintenanceOptions};
@@ -23,9 +24,9 @@ pub fn is_new(args: &StoreArgs) -> bool {
     !args.read_only && args.store.as_ref().is_some_and(|path| !Engine::is_store(path))
 }
 
-/// The name of a store that was made may be misspelt.
+/// The name of a store that was made may be misspelt. A program that makes stores is not told.
 pub fn note_new(args: &StoreArgs) {
-    if let Some(path) = &args.store {
+    if let Some(path) = args.store.as_ref().filter(|_| io::stderr().is_terminal()) {
         note(format!("{} is a new store", path.display()));
     }
 }

@@ -123,15 +123,15 @@ fn is_as_good(new: Option<Score>, old: Option<Score>, syntax: &Syntax) -> bool {
     }
 }
 
-/// The number of lines above the table, and whether its first record is one field short. Such lines have fewer fields than the table: a
-/// longer line is an error of the file.
+/// The number of lines above the table, and whether its first record is one field short. Such lines have fewer fields than the table, or
+/// nothing in them: a longer line is an error of the file.
 fn lines_above(head: &[u8], syntax: Syntax) -> (u64, bool) {
     let records = first_records(head, syntax);
     let Some(Score { columns, .. }) = score_of(&records) else { return (0, false) };
-    let Some(at) = records.iter().position(|record| record.fields == columns) else { return (0, false) };
+    let Some(at) = records.iter().position(|record| record.fields == columns && !record.is_empty) else { return (0, false) };
     let (above, table) = records.split_at(at);
     let agreeing = table.iter().filter(|record| record.fields == columns).count();
-    let is_table = table.len() > 1 && agreeing * 10 >= table.len() * 9 && above.iter().all(|record| record.fields < columns);
+    let is_table = table.len() > 1 && agreeing * 10 >= table.len() * 9 && above.iter().all(|record| record.fields < columns || record.is_empty);
     match above.last() {
         Some(last) if is_table && head.contains(&b'\n') => {
             let is_one_short = last.fields + 1 == columns && columns > 2;
@@ -166,6 +166,8 @@ fn score_of(records: &[FirstRecord]) -> Option<Score> {
 struct FirstRecord {
     line: u64,
     fields: usize,
+    /// It has delimiters only.
+    is_empty: bool,
 }
 
 /// The first records; the last one may be cut off by the end of `head` and is left out.
@@ -175,8 +177,11 @@ fn first_records(head: &[u8], syntax: Syntax) -> Vec<FirstRecord> {
     while found.len() < RECORDS_LOOKED_AT {
         match records.next_record() {
             Ok(Some(record)) if record.is_blank() => {}
-            Ok(Some(record)) => found.push(FirstRecord { line: record.line, fields: record.len() }),
-            Err(RecordError::Bad { line, .. }) => found.push(FirstRecord { line, fields: 0 }),
+            Ok(Some(record)) => {
+                let is_empty = (0..record.len()).all(|index| record.field(index).0.is_empty());
+                found.push(FirstRecord { line: record.line, fields: record.len(), is_empty });
+            }
+            Err(RecordError::Bad { line, .. }) => found.push(FirstRecord { line, fields: 0, is_empty: false }),
             Ok(None) | Err(RecordError::Io(_) | RecordError::Unclosed { .. }) => break,
         }
     }
@@ -233,6 +238,7 @@ mod tests {
         let above = |text: &str| (dialect(text).skipped_lines, dialect(text).is_one_short);
         assert_eq!(above("Title\n\nof 2024\na,b,c\n1,2,3\n4,5,6\n"), (3, false));
         assert_eq!(above("569,30\n1,2,3,4\n5,6,7,8\n"), (1, false));
+        assert_eq!(above(",,\na,b,c\n1,2,3\n"), (1, false));
         assert_eq!(above("a,b,c\n1,2,3\n4\n5,6,7\n"), (0, false));
         assert_eq!(above("a,b,c,d\n1,2\n3,4\n"), (0, false));
         assert_eq!(above("x,y\n\"1\",2,3\n\"2\",3,4\n"), (0, true));
