@@ -131,7 +131,8 @@ fn lines_above(head: &[u8], syntax: Syntax) -> (u64, bool) {
     let Some(at) = records.iter().position(|record| record.fields == columns && !record.is_empty) else { return (0, false) };
     let (above, table) = records.split_at(at);
     let agreeing = table.iter().filter(|record| record.fields == columns).count();
-    let is_table = table.len() > 1 && agreeing * 10 >= table.len() * 9 && above.iter().all(|record| record.fields < columns || record.is_empty);
+    let is_table =
+        table.len() > 1 && agreeing * 10 >= table.len() * 9 && above.iter().all(|record| record.fields < columns || record.is_empty);
     match above.last() {
         Some(last) if is_table && head.contains(&b'\n') => {
             let is_one_short = last.fields + 1 == columns && columns > 2;

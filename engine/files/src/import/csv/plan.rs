@@ -205,7 +205,7 @@ impl CsvPlan {
             true => guesses.push("the first row of the table is the header".to_owned()),
             false => guesses.push("there is no header".to_owned()),
         }
-        for (name, types) in self.names.iter().zip(&self.types) {
+        for (name, types) in self.names.iter().zip(&self.types).filter(|(_, types)| types.is_typed()) {
             let order = match types.date_order() {
                 Some(DateOrder::DayFirst) => "the day",
                 Some(DateOrder::MonthFirst) => "the month",
