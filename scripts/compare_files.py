@@ -180,7 +180,7 @@ def main() -> int:
     import quiver
 
     root = args.files or public_files()
-    reasons = dict(tuple(line.split(" = ", 1)) for line in REASONS.read_text().splitlines())
+    reasons = dict(line.split(" = ", 1) for line in REASONS.read_text().splitlines())
     counts: Counter[str] = Counter()
     unexplained = 0
     with tempfile.TemporaryDirectory() as store, quiver.open(store) as connection:
