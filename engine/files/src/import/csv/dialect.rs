@@ -5,7 +5,6 @@
 //! escapes and comments, must make more records agree.
 
 use super::records::{RecordError, Records, Syntax};
-use crate::import::infer::classify;
 use crate::import::options::CsvOptions;
 
 const CANDIDATES: [u8; 4] = [b',', b'\t', b'|', b';'];
@@ -78,16 +77,7 @@ fn delimiter(head: &[u8], plain: Syntax, hint: Option<u8>) -> u8 {
             best = (delimiter, Some(score));
         }
     }
-    let spaces = Syntax { delimiter: b' ', ..plain };
-    if best.1.is_none() && hint.is_none() && is_table_with_spaces(head, spaces) { b' ' } else { best.0 }
-}
-
-/// Words with spaces between them are a text, and numbers a table.
-fn is_table_with_spaces(head: &[u8], syntax: Syntax) -> bool {
-    let Some(score) = score(head, syntax) else { return false };
-    let mut lines = head.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok()).skip(1).take(score.agreeing - 1);
-    let is_regular = score.agreement > 0.99 && score.columns > 2 && score.agreeing > 2;
-    is_regular && lines.all(|line| line.split(' ').any(|field| classify(field).is_number()))
+    best.0
 }
 
 /// What may be different in this text, as far as the options leave it open.
@@ -211,8 +201,6 @@ mod tests {
         assert_eq!(delimiter("a\tb c, d\n1\t2\n"), b'\t');
         assert_eq!(delimiter("1|a, b|2|\n2|c|3|\n"), b'|');
         assert_eq!(delimiter("name\nAda\n"), b',');
-        assert_eq!(delimiter("id x y\n1 2 3\n4 5 6\n"), b' ');
-        assert_eq!(delimiter("the full name\nAda King Lovelace\nAlan Mathison Turing\n"), b',');
     }
 
     #[test]
