@@ -20,13 +20,14 @@ pub(super) enum Header {
 /// Names may also be empty, twice there, or numbers, like the years of a table with a column for each. Then the
 /// columns below decide: a field that could not be a value of its column is a name.
 pub(super) fn header(first: &[String], below: &[SeenTypes]) -> Header {
-    let named = |(index, name): (usize, &String)| {
+    let named = |(index, (name, types)): (usize, (&String, &SeenTypes))| {
         let is_empty = name.trim().is_empty();
-        (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && classify(name).is_word())
+        let is_name = || classify(name).is_word() && !is_value(name, *types);
+        (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && is_name())
     };
     let has_typed_column = below.iter().any(|types| types.is_typed());
     let distinct: HashSet<&String> = first.iter().collect();
-    let all_named = first.iter().enumerate().all(named);
+    let all_named = first.iter().zip(below).enumerate().all(named);
     if all_named && has_typed_column {
         return Header::Yes;
     }
@@ -35,6 +36,13 @@ pub(super) fn header(first: &[String], below: &[SeenTypes]) -> Header {
         false => all_named && distinct.len() == first.len() || is_name_of_texts(first, below, distinct.len()),
     };
     if is_header { Header::Probably } else { Header::No }
+}
+
+/// Whether the field could be a value of a column that is no text, as `yes` among truth values.
+fn is_value(name: &str, types: SeenTypes) -> bool {
+    let mut together = types;
+    together.add(classify(name));
+    types.is_typed() && together.is_typed()
 }
 
 /// All columns are texts: some field is a word, few are empty, and not all are the same.
@@ -51,12 +59,9 @@ fn has_names_above_values(first: &[String], below: &[SeenTypes]) -> bool {
     let mut labels = Vec::new();
     let (mut names, mut values) = (0, 0);
     for (name, types) in first.iter().zip(below).filter(|(name, types)| !is_soft_null(name.trim()) && types.is_typed()) {
-        let kind = classify(name);
-        let mut together = *types;
-        together.add(kind);
-        if kind.is_number() && types.is_number() {
+        if classify(name).is_number() && types.is_number() {
             labels.push((name.trim(), types.has_fractions_only()));
-        } else if !kind.is_word() && together.is_typed() {
+        } else if is_value(name, *types) {
             values += 1;
         } else {
             names += 1;
@@ -137,6 +142,10 @@ mod tests {
         assert_eq!(header(&["Museum", "2011", "2010"], &[text, text, text]), Header::Probably);
         assert_eq!(header(&["id", "7", "4"], &[text, int, int]), Header::No);
         assert_eq!(header(&["0", "0"], &[float, float]), Header::No);
+        let mut truth = classify("yes");
+        truth.add(classify("no"));
+        assert_eq!(header(&["yes", "no"], &[truth, truth]), Header::No);
+        assert_eq!(header(&["no", "y"], &[int, float]), Header::Yes);
         assert_eq!(header(&["a", "0.5", "1.5"], &[text, float, float]), Header::No);
     }
 
