@@ -18,12 +18,12 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check dist lint clean clean-cache
+.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes compare-files deps check dist lint wheel clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
+demo: deps binary $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
 	@$(PYTHON) scripts/demo.py --store $(DEMO_STORE) --scale $(SF)
 
 test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
@@ -44,6 +44,14 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 
 build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib
+
+# The demo needs no more. Its dependencies have the features that the workspace gives them, so `make build` compiles none of them again.
+binary: deps ## the binary alone, at bin/quiver
+	@scripts/with_target.sh cargo build --release --locked -p cli --bin quiver
+
+wheel: build $(PYTHON_READY) ## a wheel of what `make build` has compiled, with the program quiver, in dist/; pip installs it anywhere
+	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./python
+	@ls dist/quiver-*.whl
 
 dist: deps ## what is shipped: the binary with thin LTO and line tables, in target/dist of the cache; compiles everything once more
 	@scripts/with_target.sh cargo build --profile dist --locked -p cli --bin quiver
@@ -79,6 +87,9 @@ bench-server: deps build $(PYTHON_READY) ## results, latency, points, ingest and
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
 
+compare-files: deps build $(PYTHON_READY) ## 750 data files of public packages, read by Quiver and by DuckDB: how many make the same table; ARGS='--verbose --only bokeh'
+	@$(PYTHON) -W ignore scripts/compare_files.py $(ARGS)
+
 deps: ## install what is missing on this machine; silent and without network when nothing is
 	@scripts/deps.sh
 
@@ -92,7 +103,7 @@ lint: check ## clippy over everything; compiles the dependencies once more, for 
 	@scripts/with_target.sh cargo clippy --release --locked --workspace --all-targets -- -D warnings
 
 clean: ## remove what was made inside this clone
-	rm -rf bin $(DEMO_STORE) python/quiver/_quiver.abi3.so
+	rm -rf bin dist $(DEMO_STORE) python/quiver/_quiver.abi3.so
 
 clean-cache: ## also remove compiled dependencies and generated data, for all clones
 	rm -rf $(CACHE)

@@ -1,19 +1,23 @@
-"""Runs the commands of README.md as a reader would, in order, in one temporary directory.
+"""Runs the commands of README.md and docs/tutorial.md as a reader would, in order, in a temporary directory for each page.
 
 Every sh or console block says on the line before it what happens to it:
 
     <!-- run -->                      it is run here and must succeed
+    <!-- run in the background -->    its one command is run until the page ends
     <!-- not run: why not -->         it is not
 
-A sql block may say `<!-- run -->` too; it is then sent through a pipe to `quiver --store demo-store`.
-The directory holds bin/quiver, python/ and a demo-store with the tables of `make demo` (TPC-H at scale 0.01).
+A sql or python block may say `<!-- run -->` too: SQL is sent through a pipe to a shell on the store of the page, Python to python3. A text
+block right behind one of them is what it prints. The directory holds bin/quiver and python/, and for README.md a demo-store with the
+tables of `make demo` (TPC-H at scale 0.01).
 
 In a console block `$ ` begins a command and `> ` continues one; the lines after it are what it
-prints and are compared, with times and sizes blanked out and `...` standing for anything.
+prints and are compared, with times and sizes blanked out and `...` standing for anything. What prints an error on the page must fail here.
+A free port stands for the usual one of a server.
 """
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,8 +25,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+DEMO_STORE = "demo-store"
+# With the store that their SQL is about.
+PAGES = {"README.md": DEMO_STORE, "docs/tutorial.md": "weather"}
+USUAL_PORT = "31337"
 SHELL_LANGUAGES = {"sh", "bash", "shell", "console"}
-MARKER = re.compile(r"^\s*<!--\s*(run|not run:\s*\S.*?)\s*-->\s*$")
+BACKGROUND = "run in the background"
+MARKER = re.compile(rf"^\s*<!--\s*(run|{BACKGROUND}|not run:\s*\S.*?)\s*-->\s*$")
+ERROR = re.compile(r"^error: ", re.MULTILINE)
 QUANTITY = re.compile(r"\d[\d.,]*\s?(?:ns|us|µs|ms|s|min|B|[KMGT]i?B)\b")
 TIMEOUT_S = 300
 
@@ -33,6 +43,7 @@ class Block:
     language: str
     marker: str | None
     text: str
+    output: str = ""
 
 
 class Mismatch(Exception):
@@ -40,29 +51,38 @@ class Mismatch(Exception):
 
 
 def main() -> int:
-    blocks = [block for block in read_blocks(ROOT / "README.md") if block.language in SHELL_LANGUAGES or block.marker]
     passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="quiver-readme-") as directory:
-        if any(block.marker == "run" for block in blocks):
-            prepare(Path(directory))
-        for block in blocks:
-            if block.marker and block.marker != "run":
-                print(f"README.md:{block.line} {block.marker}")
-                continue
-            try:
-                check(block, directory)
-                passed += 1
-                print(f"README.md:{block.line} ok")
-            except Mismatch as problem:
-                failed += 1
-                print(f"README.md:{block.line} FAILED: {problem}")
+    for page, store in PAGES.items():
+        port = free_port()
+        blocks = [block for block in read_blocks(ROOT / page, port) if block.language in SHELL_LANGUAGES or block.marker]
+        with tempfile.TemporaryDirectory(prefix="quiver-page-") as directory:
+            if any(block.marker == "run" for block in blocks):
+                prepare(Path(directory), store)
+            reader = Reader(directory, store, port)
+            for block in blocks:
+                if block.marker and block.marker.startswith("not run"):
+                    print(f"{page}:{block.line} {block.marker}")
+                    continue
+                try:
+                    reader.check(block)
+                    passed += 1
+                    print(f"{page}:{block.line} ok")
+                except Mismatch as problem:
+                    failed += 1
+                    print(f"{page}:{block.line} FAILED: {problem}")
+            reader.leave()
     print(f"readme: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
-def read_blocks(path: Path) -> list[Block]:
-    blocks, lines = [], path.read_text().splitlines()
-    at = 0
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
+
+
+def read_blocks(path: Path, port: str) -> list[Block]:
+    blocks, lines = [], path.read_text().replace(USUAL_PORT, port).splitlines()
+    at = end = 0
     while at < len(lines):
         fence = re.match(r"^(\s*)```(\w*)", lines[at])
         at += 1
@@ -74,51 +94,84 @@ def read_blocks(path: Path) -> list[Block]:
         before = next((line for line in reversed(lines[: start - 1]) if line.strip()), "")
         marker = MARKER.match(before)
         text = "\n".join(line.removeprefix(fence[1]) for line in lines[start:at])
-        blocks.append(Block(start, fence[2], marker and marker[1], text))
+        if fence[2] == "text" and blocks and not "".join(lines[end : start - 1]).strip():
+            blocks[-1].output = text
+        else:
+            blocks.append(Block(start, fence[2], marker and marker[1], text))
         at += 1
+        end = at
     return blocks
 
 
-def prepare(directory: Path) -> None:
+def prepare(directory: Path, store: str) -> None:
     for name in ("bin", "python"):
         (directory / name).symlink_to(ROOT / name)
-    command = [sys.executable, ROOT / "scripts" / "demo.py", "--store", "demo-store", "--scale", "0.01", "--only-import"]
+    if store != DEMO_STORE:
+        return
+    command = [sys.executable, ROOT / "scripts" / "demo.py", "--store", store, "--scale", "0.01", "--only-import"]
     status = subprocess.run(command, cwd=directory).returncode
     if status != 0:
         sys.exit(f"readme: the demo store could not be made, status {status}")
 
 
-def check(block: Block, directory: str) -> None:
-    if block.marker is None:
-        raise Mismatch("say <!-- run --> or <!-- not run: why not --> on the line before this block")
-    if block.language == "sql":
-        shell("bin/quiver --store demo-store", directory, block.text + "\n")
-    elif block.language == "console":
-        for command, expected in console_commands(block.text):
-            compare(expected, shell(command, directory))
-    elif block.language in SHELL_LANGUAGES:
-        shell(block.text, directory)
-    else:
-        raise Mismatch(f"cannot run a block of {block.language or 'no language'}")
+class Reader:
+    """Types what the page says, in the directory of the page."""
 
+    def __init__(self, directory: str, store: str, port: str):
+        self.directory = directory
+        # Compaction in the background would change the number of zones.
+        self.sql_shell = f"quiver --store {store} --format box --footer --no-maintenance"
+        self.environment = os.environ | {
+            "HOME": directory,  # the shell's history must not land in the tester's
+            # python3 is the one that runs this, with the packages of the tests.
+            "PATH": os.pathsep.join([f"{directory}/bin", str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PYTHONPATH": f"{directory}/python",
+            "QUIVER_LISTEN": f"127.0.0.1:{port}",
+        }
+        self.background: list[subprocess.Popen] = []
 
-def shell(command: str, directory: str, stdin: str = "") -> str:
-    environment = os.environ | {
-        "HOME": directory,  # the shell's history must not land in the tester's
-        # python3 is the one that runs this, with the packages of the tests.
-        "PATH": os.pathsep.join([f"{directory}/bin", str(Path(sys.executable).parent), os.environ["PATH"]]),
-    }
-    try:
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", command],
-            cwd=directory, env=environment, input=stdin, text=True, errors="replace",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S,
+    def check(self, block: Block) -> None:
+        if block.marker is None:
+            raise Mismatch("say <!-- run --> or <!-- not run: why not --> on the line before this block")
+        if block.language == "sql":
+            self.run(self.sql_shell, block.output, block.text + "\n")
+        elif block.language == "python":
+            self.run("python3 -", block.output, block.text)
+        elif block.language == "console":
+            run = self.run if block.marker == "run" else self.run_in_background
+            for command, expected in console_commands(block.text):
+                run(command, expected)
+        elif block.language in SHELL_LANGUAGES:
+            self.run(block.text)
+        else:
+            raise Mismatch(f"cannot run a block of {block.language or 'no language'}")
+
+    def run(self, command: str, expected: str = "", stdin: str = "") -> None:
+        try:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", command],
+                cwd=self.directory, env=self.environment, input=stdin, text=True, errors="replace",
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise Mismatch(f"still running after {TIMEOUT_S} s: {command}") from None
+        if (done.returncode != 0) != bool(ERROR.search(expected)):
+            raise Mismatch(f"status {done.returncode} from: {command}\n{done.stdout}")
+        compare(expected, done.stdout)
+
+    def run_in_background(self, command: str, expected: str) -> None:
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=self.directory, env=self.environment, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise Mismatch(f"still running after {TIMEOUT_S} s: {command}") from None
-    if done.returncode != 0:
-        raise Mismatch(f"status {done.returncode} from: {command}\n{done.stdout}")
-    return done.stdout
+        self.background.append(process)
+        compare(expected, "".join(process.stdout.readline() for _ in expected.splitlines()))
+
+    def leave(self) -> None:
+        for process in self.background:
+            with process:
+                process.terminate()
 
 
 def console_commands(text: str) -> list[tuple[str, str]]:
@@ -136,12 +189,12 @@ def console_commands(text: str) -> list[tuple[str, str]]:
 
 
 def compare(expected: str, actual: str) -> None:
-    """A command with no output in the README says nothing about its output."""
+    """A command with no output on the page says nothing about its output."""
     if not expected.strip():
         return
     pattern = ".*".join(re.escape(part) for part in normalised(expected).split("..."))
     if not re.fullmatch(pattern, normalised(actual), re.DOTALL):
-        raise Mismatch(f"the README shows\n{expected}\nbut the command printed\n{actual}")
+        raise Mismatch(f"the page shows\n{expected}\nbut the command printed\n{actual}")
 
 
 def normalised(text: str) -> str:

@@ -64,8 +64,8 @@ def row_count(store: str, table: str) -> int | None:
 def ask_all(store: str) -> None:
     run("info", "--store", store)
     for question in sorted(QUESTIONS.glob("*.sql")):
-        title = question.read_text().splitlines()[0].removeprefix("--").strip()
-        print(f"\n{bold(title)}  ({question.relative_to(ROOT)})", flush=True)
+        comment, _, sql = question.read_text().partition("\n")
+        print(f"\n{bold(comment.removeprefix('--').strip())}  ({question.relative_to(ROOT)})\n\n{sql}", flush=True)
         run("--store", store, "--format", "box", "--footer", "-f", str(question))
 
 

@@ -12,6 +12,7 @@ Needs: pip install duckdb==2.0.0 pyarrow
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -396,6 +397,9 @@ def main() -> int:
     options.add_argument("--quiver", metavar="BIN")
     options.add_argument("words", nargs="*")
     chosen = options.parse_args()
+    chosen.quiver = chosen.quiver and os.path.abspath(chosen.quiver)
+    # As the tests run: the paths of files in statements are relative.
+    os.chdir(SLT_DIR.parent)
     paths = [p for p in sorted(SLT_DIR.glob("*.slt")) if not chosen.words or any(w in p.stem for w in chosen.words)]
     records, noted, problems = 0, 0, []
     for path in paths:

@@ -3,7 +3,7 @@
 mod connect;
 mod settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
@@ -11,6 +11,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 pub use connect::ConnectArgs;
 
+use crate::meta_command::nearest;
 use crate::output::Format;
 use crate::units;
 
@@ -63,6 +64,9 @@ pub struct StoreArgs {
 
 #[derive(Args, Clone)]
 pub struct QueryArgs {
+    /// Work on files, which become tables of a temporary store, or on a store
+    #[arg(value_name = "FILE")]
+    pub paths: Vec<String>,
     /// Run these statements; may be given several times
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub commands: Vec<String>,
@@ -196,7 +200,7 @@ pub struct RestoreArgs {
     pub copy: bool,
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ImportArgs {
     /// Files, globs or directories. Without --table, each becomes a table of its own name
     #[arg(value_name = "FILE|GLOB|DIR", required = true)]
@@ -214,11 +218,35 @@ pub struct ImportArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
     /// CSV: the delimiter; tab or \t is the tab character
-    #[arg(long, value_name = "SIGN", value_parser = parse_delimiter)]
-    pub delimiter: Option<u8>,
+    #[arg(long, value_name = "SIGN")]
+    pub delimiter: Option<String>,
     /// CSV: whether the first line holds the names [default: find out]
     #[arg(long, value_name = "BOOL")]
     pub header: Option<bool>,
+    /// CSV: the quote [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub quote: Option<String>,
+    /// CSV: the sign before a quote in a text [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub escape: Option<String>,
+    /// CSV: the sign that begins a line which is no row [default: find out]
+    #[arg(long, value_name = "SIGN")]
+    pub comment: Option<String>,
+    /// CSV: how many lines are above the table [default: find out]
+    #[arg(long, value_name = "LINES")]
+    pub skip: Option<String>,
+    /// CSV: how dates or timestamps are written, as %d/%m/%Y; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub date_format: Vec<String>,
+    /// CSV: the sign before the fraction of a number, a point or a comma [default: .]
+    #[arg(long, value_name = "SIGN")]
+    pub decimal: Option<String>,
+    /// CSV: utf-8, utf-16, latin-1 or windows-1252 [default: utf-8]
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// The type of a column instead of the inferred one, as zip=VARCHAR; may be given several times
+    #[arg(long = "type", value_name = "COLUMN=TYPE")]
+    pub types: Vec<String>,
     /// CSV: a word that stands for NULL; may be given several times
     #[arg(long, value_name = "TOKEN")]
     pub null: Vec<String>,
@@ -286,8 +314,9 @@ pub enum PlanFormat {
     Binary,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Default, ValueEnum)]
 pub enum OnError {
+    #[default]
     Abort,
     Skip,
 }
@@ -313,11 +342,38 @@ pub fn parse() -> (Cli, Vec<Source>) {
     if let Some(Command::Serve(serve)) = &mut cli.command {
         serve.flags = settings::settings_of_matches(&matches);
     }
-    if let Some(conflict) = cli.connect.conflict(&cli) {
+    if let Some(conflict) = cli.connect.conflict(&cli).or_else(|| conflict_of_files(&cli)) {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
+    }
+    if let Some(word) = cli.query.paths.iter().find(|path| is_no_file(path)) {
+        Cli::command().error(ErrorKind::InvalidSubcommand, unknown(word)).exit();
     }
     let sources = sources(&matches);
     (cli, sources)
+}
+
+fn conflict_of_files(cli: &Cli) -> Option<String> {
+    let file = cli.query.paths.first()?;
+    if cli.command.is_some() {
+        return Some(format!("'{file}' stands before a subcommand: give the files behind it"));
+    }
+    if cli.store.store.is_some() {
+        return Some(format!("'{file}' becomes a table of a temporary store: quiver import --store DIR FILE loads it into another one"));
+    }
+    let remote = "quiver import --connect URI FILE loads it into a server";
+    cli.connect.connect.as_ref().map(|_| format!("'{file}' becomes a table of a temporary store: {remote}"))
+}
+
+/// A plain word that is no file is rather a misspelt subcommand.
+fn is_no_file(path: &str) -> bool {
+    !path.contains(['.', '/', '*', '?', '[']) && !Path::new(path).exists()
+}
+
+fn unknown(word: &str) -> String {
+    let command = Cli::command();
+    let near = nearest(word, command.get_subcommands().map(clap::Command::get_name));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("there is no subcommand and no file '{word}'{hint}")
 }
 
 /// `-c` and `-f` in their order on the command line, which clap keeps only in its raw matches.
@@ -338,13 +394,5 @@ fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("expected a number from 1 to 1024".to_string()),
-    }
-}
-
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match (text, text.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(b'\t'),
-        (_, [sign]) if sign.is_ascii() => Ok(*sign),
-        _ => Err("expected one ASCII character, or 'tab'".to_string()),
     }
 }

@@ -149,8 +149,14 @@ pub fn warn(text: impl Display) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
+/// Something that the user should know, and that is no fault.
+pub fn note(text: impl Display) {
+    let line = labelled("note", Color::Cyan, &text.to_string());
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
 fn labelled(label: &str, color: Color, text: &str) -> String {
-    let style = match colors_wanted(&io::stderr()) {
+    let style = match uses_colors(&io::stderr()) {
         true => color.bold(),
         false => Style::new(),
     };
@@ -158,7 +164,7 @@ fn labelled(label: &str, color: Color, text: &str) -> String {
 }
 
 /// Colours are on for a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
-pub fn colors_wanted(stream: &impl IsTerminal) -> bool {
+pub fn uses_colors(stream: &impl IsTerminal) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     stream.is_terminal() && !refused && !dumb

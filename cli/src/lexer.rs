@@ -1,5 +1,5 @@
-//! Splits SQL into tokens for highlighting while it is typed. It never fails: half a statement is the
-//! normal case here. The engine decides what a statement means and where it ends.
+//! Splits SQL into tokens, for highlighting while it is typed and to find the commands in it. It never fails: half a statement is
+//! the normal case here. The engine decides what a statement means and where it ends.
 //! Pure: tested in `tests/suite`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub enum Kind {
     Text,
     Comment,
     Symbol,
+    /// A `\` command, until the end of its line.
+    Command,
     Blank,
 }
 
@@ -35,15 +37,6 @@ pub fn tokens(sql: &str) -> Vec<Token> {
     tokens
 }
 
-/// Whether the text has only blanks and closed comments, so that there is nothing to run.
-pub fn is_blank(sql: &str) -> bool {
-    tokens(sql).iter().all(|token| match token.kind {
-        Kind::Blank => true,
-        Kind::Comment => token.closed,
-        _ => false,
-    })
-}
-
 /// Kind, length in bytes and closedness of the token at the start of `rest`, which is not empty.
 fn next(rest: &str) -> (Kind, usize, bool) {
     let Some(first) = rest.chars().next() else {
@@ -59,6 +52,8 @@ fn next(rest: &str) -> (Kind, usize, bool) {
         '\'' => quoted(rest, '\'', Kind::Text),
         '"' => quoted(rest, '"', Kind::QuotedName),
         '`' => quoted(rest, '`', Kind::QuotedName),
+        'e' | 'E' if rest[1..].starts_with('\'') => escaped_text(rest),
+        '\\' => (Kind::Command, run(rest, |c| c != '\n'), true),
         '$' => dollar_quoted(rest).unwrap_or((Kind::Symbol, 1, true)),
         c if c.is_ascii_digit() => (Kind::Number, number(rest), true),
         c if is_word(c) => (Kind::Word, run(rest, is_word), true),
@@ -95,6 +90,22 @@ fn quoted(rest: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
         at += 1;
     }
     (kind, rest.len(), false)
+}
+
+/// `E'…'`, where a backslash makes the next character part of the text.
+fn escaped_text(rest: &str) -> (Kind, usize, bool) {
+    let mut at = 2;
+    while let Some(offset) = rest[at..].find(['\'', '\\']) {
+        at += offset + 1;
+        if rest[..at].ends_with('\\') {
+            at += rest[at..].chars().next().map_or(0, char::len_utf8);
+        } else if rest[at..].starts_with('\'') {
+            at += 1;
+        } else {
+            return (Kind::Text, at, true);
+        }
+    }
+    (Kind::Text, rest.len(), false)
 }
 
 /// Block comments nest, as in the SQL standard.
@@ -163,7 +174,7 @@ mod tests {
 
     #[test]
     fn tokens_cover_every_byte_of_any_text() {
-        for sql in ["", "'", "\"ä", "/* /* */", "$a$ x", "$1 $", "é€\u{0}", "1e+", "--", "/*/"] {
+        for sql in ["", "'", "\"ä", "/* /* */", "$a$ x", "$1 $", "é€\u{0}", "1e+", "--", "/*/", "\\x\n", "E'\\ä", "e'\\"] {
             let tokens = tokens(sql);
             let mut at = 0;
             for token in &tokens {
@@ -176,19 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn a_command_reaches_to_the_end_of_its_line() {
+        assert_eq!(kinds("select 1 \\echo it's\n;")[2..], [(Kind::Command, "\\echo it's"), (Kind::Symbol, ";")]);
+        for quoted in ["'\\x'", "\"\\x\"", "-- \\x", "/* \\x */", "$$ \\x $$", "E'it\\'s \\x'"] {
+            assert!(tokens(quoted).iter().all(|token| token.kind != Kind::Command), "{quoted}");
+        }
+    }
+
+    #[test]
     fn an_unclosed_quote_or_comment_is_recognized() {
-        for open in ["'a", "\"a", "/* /* x */", "$$ a", "$t$ $$", "'a''"] {
+        for open in ["'a", "E'a\\'", "\"a", "/* /* x */", "$$ a", "$t$ $$", "'a''"] {
             assert!(!tokens(open).last().unwrap().closed, "{open}");
         }
         for closed in ["'a'", "/* /* x */ */", "$t$ $$ $t$", "-- x"] {
             assert!(tokens(closed).last().unwrap().closed, "{closed}");
         }
-    }
-
-    #[test]
-    fn comments_and_blanks_alone_are_nothing_to_run() {
-        assert!(is_blank(" \n-- select\n/* 1 */ "));
-        assert!(!is_blank("-- x\nselect 1"));
-        assert!(!is_blank("/* still open"));
     }
 }

@@ -6,15 +6,17 @@
 //! - [`console`] — runs statements and meta commands, and shows their results
 //! - [`session`] — sessions for statements: in this process or on a server
 //! - [`shell`] — the interactive line editor; [`history`] — the location of its history
-//! - [`meta_command`], [`lexer`], [`sql_help`] — the backslash commands, tokens for highlighting, and a line of syntax per statement
+//! - [`meta_command`], [`dot_command`], [`lexer`], [`sql_help`] — the backslash and dot commands, tokens, and a line of syntax per statement
 //! - [`output`] — one writer per result format
 //! - [`processor`] — exits before `main` if the processor lacks instructions
-//! - [`script`], [`error_mark`], [`table_name`], [`units`] — helpers without an engine, which are tested alone
+//! - [`copy_command`], [`script`], [`error_mark`], [`table_name`], [`units`], [`variables`] — helpers without an engine, which are tested alone
 
 mod allocator;
 mod args;
 mod commands;
 mod console;
+mod copy_command;
+mod dot_command;
 mod error_mark;
 mod errors;
 mod history;
@@ -32,6 +34,7 @@ mod store;
 mod table_name;
 mod threads;
 mod units;
+mod variables;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
-//! The backslash commands: their names, their help, and their parser.
+//! The backslash commands: their names, their help, and their parser. `dot_command` has those of other shells.
 //! Running them is `console::meta`. Pure: tested in `tests/suite`.
+
+use std::time::Duration;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meta {
@@ -17,7 +19,20 @@ pub enum Meta {
     Include(String),
     Edit,
     Print,
-    Again,
+    /// Runs the statement before it, or else the last one; into a file, or with one line per column.
+    Again {
+        file: Option<String>,
+        expanded: bool,
+    },
+    Watch {
+        pause: Duration,
+        times: Option<u64>,
+    },
+    Reset,
+    Copy(String),
+    /// A variable and its value.
+    Set(Option<(String, String)>),
+    Unset(String),
     History,
     Echo(String),
     Shell(String),
@@ -35,6 +50,8 @@ pub enum Listed {
     Views,
     Schemas,
     Functions,
+    Indexes,
+    Users,
     Stores,
 }
 
@@ -46,20 +63,29 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\d [TABLE]", "list tables and views, or the columns of one"),
     ("\\dt [PATTERN]", "list tables"),
     ("\\dv [PATTERN]", "list views"),
+    ("\\dtv [PATTERN]", "list both"),
+    ("\\di [PATTERN]", "list the orders of tables, which stand for indexes"),
     ("\\dn", "list schemas"),
+    ("\\du [PATTERN]", "list users"),
     ("\\df [PATTERN]", "list functions"),
     ("\\l", "show the store, or the server"),
     ("\\conninfo", "show the store and its mode, or the server; and the version"),
     ("\\i FILE", "run the statements of a file"),
     ("\\o [FILE]", "write results to a file; without one, back to the screen"),
     ("\\e", "edit the last statement in $EDITOR, then run it"),
-    ("\\g", "run the last statement again"),
-    ("\\p", "print the last statement"),
+    ("\\g [FILE]", "run the statement before it, or the last one; its result to a file"),
+    ("\\gx", "the same, with one line per column"),
+    ("\\watch [SECONDS]", "run it again and again until Ctrl-C; c=N ends after N times"),
+    ("\\p", "print the statement before it, or the last one"),
+    ("\\r", "drop the statement before it"),
+    ("\\copy TABLE FROM FILE", "read a file of this machine; \\copy TABLE | (QUERY) TO FILE writes one"),
     ("\\s", "print the history"),
     ("\\format [NAME]", "table, box, csv, json, markdown or arrow"),
     ("\\x [on|off]", "one line per column instead of one per row"),
     ("\\timing [on|off]", "print the time of every statement"),
     ("\\pset [NAME [VALUE]]", "format, null, pager, footer, maxrows, expanded"),
+    ("\\set [NAME VALUE]", "set a variable, which SQL names as :NAME, :'NAME' or :\"NAME\"; or list all"),
+    ("\\unset NAME", "remove a variable"),
     ("\\echo TEXT", "print a text"),
     ("\\cd [DIR]", "change the working directory"),
     ("\\! [COMMAND]", "run a command of the operating system"),
@@ -74,9 +100,10 @@ pub fn name_of(usage: &str) -> &str {
 pub fn parse(line: &str) -> Result<Meta, String> {
     let line = line.trim();
     let (name, rest) = split_name(line);
-    // These two take the rest of the line unchanged.
+    // These take the rest of the line unchanged.
     match name {
         "\\!" => return Ok(Meta::Shell(rest.to_string())),
+        "\\copy" => return Ok(Meta::Copy(rest.to_string())),
         "\\echo" => return Ok(Meta::Echo(unquote(rest))),
         _ => {}
     }
@@ -89,6 +116,9 @@ pub fn parse(line: &str) -> Result<Meta, String> {
         "\\d" => first.map_or(Meta::List { kind: Listed::Everything, pattern: None }, Meta::Describe),
         "\\dt" => listed(Listed::Tables),
         "\\dv" => listed(Listed::Views),
+        "\\dtv" => listed(Listed::Everything),
+        "\\di" => listed(Listed::Indexes),
+        "\\du" => listed(Listed::Users),
         "\\dn" => listed(Listed::Schemas),
         "\\df" => listed(Listed::Functions),
         "\\l" => Meta::List { kind: Listed::Stores, pattern: None },
@@ -100,7 +130,11 @@ pub fn parse(line: &str) -> Result<Meta, String> {
         "\\i" | "\\include" | "\\ir" => Meta::Include(required(name, first, "a file")?),
         "\\e" | "\\edit" => Meta::Edit,
         "\\p" | "\\print" => Meta::Print,
-        "\\g" => Meta::Again,
+        "\\g" | "\\gx" => Meta::Again { file: first, expanded: name == "\\gx" },
+        "\\watch" => watch(&words)?,
+        "\\r" | "\\reset" => Meta::Reset,
+        "\\set" => Meta::Set(first.map(|name| (name, words[1..].concat()))),
+        "\\unset" => Meta::Unset(required(name, first, "a variable")?),
         "\\s" => Meta::History,
         "\\cd" => Meta::ChangeDirectory(first.unwrap_or_default()),
         "\\conninfo" | "\\c" | "\\connect" => connection(name, first)?,
@@ -118,7 +152,7 @@ fn split_name(line: &str) -> (&str, &str) {
             return (name, rest.trim_start());
         }
     }
-    let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
+    let end = line.find(|c: char| c.is_whitespace() || c == ';' || c == '(').unwrap_or(line.len());
     (&line[..end], line[end..].trim_start())
 }
 
@@ -168,6 +202,23 @@ pub fn parse_switch(name: &str, value: &str) -> Result<bool, String> {
     }
 }
 
+/// `\watch 5`, `\watch c=3 i=0.5`
+fn watch(words: &[String]) -> Result<Meta, String> {
+    let wrong = || "\\watch takes the seconds between two runs, and c=N for the number of runs".to_string();
+    let (mut pause, mut times) = (Duration::from_secs(2), None);
+    for word in words {
+        match word.split_once('=').unwrap_or(("i", word.as_str())) {
+            ("c" | "count", value) => times = Some(value.parse::<u64>().map_err(|_| wrong())?),
+            ("i" | "interval", value) => {
+                let seconds = value.parse::<f64>().map_err(|_| wrong())?;
+                pause = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(Meta::Watch { pause, times })
+}
+
 fn required(name: &str, value: Option<String>, what: &str) -> Result<String, String> {
     value.ok_or_else(|| format!("{name} needs {what}"))
 }
@@ -211,7 +262,8 @@ mod tests {
     #[test]
     fn every_command_in_the_help_is_understood() {
         for (usage, _) in HELP {
-            let line = format!("{} on", name_of(usage));
+            let argument = if name_of(usage) == "\\watch" { "0.5" } else { "on" };
+            let line = format!("{} {argument}", name_of(usage));
             if name_of(usage) != "\\conninfo" {
                 assert!(parse(&line).is_ok(), "{line}: {:?}", parse(&line));
             }
@@ -232,6 +284,30 @@ mod tests {
     fn the_operating_system_gets_the_rest_of_the_line_unchanged() {
         assert_eq!(parse("\\! echo 'a  b';"), Ok(Meta::Shell("echo 'a  b';".into())));
         assert_eq!(parse("\\!ls"), Ok(Meta::Shell("ls".into())));
+    }
+
+    #[test]
+    fn a_statement_is_repeated_in_seconds_and_a_number_of_times() {
+        let watch = |pause_s: f64, times| Ok(Meta::Watch { pause: Duration::from_secs_f64(pause_s), times });
+        assert_eq!(parse("\\watch"), watch(2.0, None));
+        assert_eq!(parse("\\watch 0.5"), watch(0.5, None));
+        assert_eq!(parse("\\watch c=3 i=1"), watch(1.0, Some(3)));
+        for bad in ["\\watch soon", "\\watch -1", "\\watch c=x", "\\watch n=1"] {
+            assert!(parse(bad).unwrap_err().contains("\\watch takes"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_values_of_a_variable_are_joined_as_in_psql() {
+        assert_eq!(parse("\\set a 1 'b c'"), Ok(Meta::Set(Some(("a".into(), "1b c".into())))));
+        assert_eq!(parse("\\set a"), Ok(Meta::Set(Some(("a".into(), String::new())))));
+        assert_eq!(parse("\\set"), Ok(Meta::Set(None)));
+    }
+
+    #[test]
+    fn a_copy_keeps_its_quotes() {
+        assert_eq!(parse("\\copy (select 'a') to 'b c'"), Ok(Meta::Copy("(select 'a') to 'b c'".into())));
+        assert_eq!(parse("\\copy(select 1) to x"), Ok(Meta::Copy("(select 1) to x".into())));
     }
 
     #[test]

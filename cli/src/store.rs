@@ -1,12 +1,13 @@
 //! Opens the store that the command line names.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use engine::{Engine, EngineOptions, MaintenanceOptions};
 use flight_client::{Credentials, remote_tables};
 
 use crate::args::StoreArgs;
-use crate::errors::{CliError, Result};
+use crate::errors::{CliError, Result, note};
 
 /// The store for statements: created if it is missing, and temporary if none is named.
 pub fn open(args: &StoreArgs) -> Result<Engine> {
@@ -15,6 +16,18 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
         Some(path) => Engine::open(&absolute(path)?, options).map_err(CliError::engine),
         None if args.read_only => Err(CliError::usage("--read-only needs a store to read", "add --store DIR")),
         None => Engine::open_temporary(options).map_err(CliError::engine),
+    }
+}
+
+/// Whether [`open`] would make the store.
+pub fn is_new(args: &StoreArgs) -> bool {
+    !args.read_only && args.store.as_ref().is_some_and(|path| !Engine::is_store(path))
+}
+
+/// The name of a store that was made may be misspelt. A program that makes stores is not told.
+pub fn note_new(args: &StoreArgs) {
+    if let Some(path) = args.store.as_ref().filter(|_| io::stderr().is_terminal()) {
+        note(format!("{} is a new store", path.display()));
     }
 }
 

@@ -38,6 +38,11 @@ impl Engine {
         Engine::open_in(&path, options, Some(temporary))
     }
 
+    /// Whether there is a store in a directory; opening another one makes it.
+    pub fn is_store(path: &Path) -> bool {
+        pmem_store::Store::exists(path)
+    }
+
     fn open_in(path: &Path, options: EngineOptions, temporary: Option<TempDir>) -> Result<Engine, EngineError> {
         trace_tasks();
         Ok(Engine { shared: Arc::new(EngineShared::open(path, options, temporary)?) })

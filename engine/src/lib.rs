@@ -16,6 +16,7 @@ mod parameters;
 mod planning;
 mod plans;
 mod queries;
+mod requests;
 mod session;
 mod shared;
 mod sql_planner;
@@ -55,9 +56,11 @@ pub use usage::Usage;
 pub mod import {
     pub use common::type_names::plain::sql_type_name;
     pub use files::import::{
-        BadRow, Batches, CsvOptions, FileFormat, FileScan, ImportError, ImportProgress, OnError, ReadOptions, RowPosition, foreign_form,
-        guarded, silence_guarded_panics,
+        BadRow, Batches, CsvOptions, Encoding, FileFormat, FileScan, ImportError, ImportProgress, OnError, ReadOptions, RowPosition,
+        foreign_form, guarded, silence_guarded_panics,
     };
+
+    pub use sql::type_named;
 
     pub use crate::ingest::load::{ImportSummary, LoadMode, LoadOptions};
     pub use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};

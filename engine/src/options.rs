@@ -26,6 +26,8 @@ pub struct EngineOptions {
     /// How long a statement may take if its session does not set a limit; unlimited by default.
     pub statement_timeout_ms: Option<u64>,
     pub maintenance: MaintenanceOptions,
+    /// The directories in which statements may read and write files, with colons between them; all by default.
+    pub file_dirs: Option<PathBuf>,
     /// Access to tables of other nodes; none by default.
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
 }

@@ -236,6 +236,7 @@ impl Session {
                     None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
+            Parsed::Summarize(query) => ctx.summary(query).await?,
             Parsed::Statement(statement) => *statement,
         };
         let statement = match sql::rewrite_show(&ctx.state, statement)? {

@@ -52,7 +52,9 @@ impl Server {
             }
             None => None,
         };
-        Ok(Server { listener, address, certificates, service, monitor, stop, http })
+        let server = Server { listener, address, certificates, service, monitor, stop, http };
+        engine.store().announce(&server.uri());
+        Ok(server)
     }
 
     /// The address with the actual port, if any free one was requested.

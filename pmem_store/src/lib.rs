@@ -5,6 +5,7 @@
 
 mod access;
 mod backup;
+mod backup_report;
 pub mod catalog;
 mod check;
 mod checksum;
@@ -15,6 +16,7 @@ mod error;
 pub mod fault;
 mod files;
 mod info;
+mod loan;
 pub mod lock;
 pub mod log;
 mod logs;
@@ -45,6 +47,7 @@ pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
 pub use error::StoreError;
 pub use info::{StoreInfo, TableInfo};
+pub use loan::Loan;
 pub use log::LogInfo;
 pub use logs::Durability;
 pub use names::said_name;

@@ -4,9 +4,9 @@
 //! however the process ends, so a lock is never stale. The file stays when the store is closed:
 //! deleting it would let two processes hold locks on two different files of the same name.
 //!
-//! A writer also writes its own description into the file. Readers do not, because opening a store read-only must not
-//! write; they are found in /proc/locks. That table is what the kernel knows, so it comes
-//! first for writers too; the written line helps where the table does not show the holder (another
+//! A writer also writes its own description into the file, and a server its address as a second line. Readers do not,
+//! because opening a store read-only must not write; they are found in /proc/locks. That table is what the kernel knows,
+//! so it comes first for writers too; the written lines help where the table does not show the holder (another
 //! container or host).
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -40,6 +40,8 @@ pub struct Holder {
     pub command: String,
     /// When it took the lock, in seconds since 1970, if it was written to the file.
     pub since_unix_s: Option<u64>,
+    /// Where it serves the store, if it does.
+    pub uri: Option<String>,
 }
 
 /// Why a store could not be locked.
@@ -115,11 +117,23 @@ impl StoreLock {
                 return Err(LockError::InUse { store: store.to_owned(), kind, holders });
             }
         }
-        if kind == LockKind::Exclusive && write_record(&file).is_err() {
+        let lock = StoreLock { file: Some(file), kind };
+        lock.write_record("");
+        Ok(lock)
+    }
+
+    /// Lets others know where this process serves the store.
+    pub fn announce(&self, uri: &str) {
+        self.write_record(&format!("{uri}\n"));
+    }
+
+    fn write_record(&self, server: &str) {
+        if let (Some(file), LockKind::Exclusive) = (&self.file, self.kind)
+            && write_record(file, server).is_err()
+        {
             // The lock is held without the record, and a full disk must not keep a user from freeing space.
             let _ = file.set_len(0);
         }
-        Ok(StoreLock { file: Some(file), kind })
     }
 
     /// The mode in which the lock is held.
@@ -157,9 +171,9 @@ fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-fn write_record(mut file: &File) -> io::Result<()> {
+fn write_record(mut file: &File, server: &str) -> io::Result<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-    let record = format!("{} {since} {}\n", std::process::id(), own_command());
+    let record = format!("{} {since} {}\n{server}", std::process::id(), own_command());
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(record.as_bytes())
@@ -170,12 +184,14 @@ fn read_record(file: &File) -> Option<Holder> {
     let mut file = file;
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let mut parts = text.lines().next()?.splitn(3, ' ');
+    let mut lines = text.lines();
+    let mut parts = lines.next()?.splitn(3, ' ');
     Some(Holder {
         pid: parts.next()?.parse().ok()?,
         kind: LockKind::Exclusive,
         since_unix_s: parts.next()?.parse().ok(),
         command: parts.next().unwrap_or_default().to_owned(),
+        uri: lines.next().map(str::to_owned),
     })
 }
 
@@ -192,6 +208,7 @@ fn find_holders(file: &File) -> Vec<Holder> {
                 kind,
                 command: live_command(pid).unwrap_or(written),
                 since_unix_s: recorded.and_then(|recorded| recorded.since_unix_s),
+                uri: recorded.and_then(|recorded| recorded.uri.clone()),
             }
         })
         .collect();
@@ -273,14 +290,16 @@ fn holders_text(holders: &[Holder]) -> String {
 
 fn in_use(store: &Path, kind: LockKind, holders: &[Holder]) -> String {
     let holder_list = holders_text(holders);
-    // Opening read-only helps only if all holders are readers; a writer keeps everybody out.
+    // A lock on the whole store for reading is possible beside readers only.
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
     let way_out = if kind == LockKind::Exclusive && only_readers && !holders.is_empty() {
-        "close it, or open the store read-only"
+        "close it, or open the store read-only".to_owned()
+    } else if let Some(uri) = holders.iter().find_map(|holder| holder.uri.as_deref()) {
+        format!("ask that server with --connect {uri}, or close it first")
     } else if holders.iter().any(|holder| holder.command.contains(" serve")) {
-        "ask that server with --connect, or close it first"
+        "ask that server with --connect, or close it first".to_owned()
     } else {
-        "close it first"
+        "close it first".to_owned()
     };
     format!("the store \"{}\" is in use by {holder_list}; {way_out}", store.display())
 }

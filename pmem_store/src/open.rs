@@ -24,12 +24,17 @@ use crate::logs::OpenLogs;
 use crate::publisher::Publisher;
 use crate::recovery::DirtyMark;
 use crate::region::{self, RegionKind};
-use crate::requests;
-use crate::shared::Shared;
+use crate::requests::{self, Lease};
+use crate::shared::{Claim, Shared};
 use crate::state::CatalogState;
 use crate::store::{Store, StoreCore, StoreOptions};
 
 impl Store {
+    /// Whether a directory has a store.
+    pub fn exists(path: &Path) -> bool {
+        path.join(CATALOG_FILE).is_file()
+    }
+
     pub fn open(path: &Path, options: StoreOptions) -> Result<Store> {
         region::refuse_forced_pmem(options.allow_forced_pmem)?;
         let catalog = path.join(CATALOG_FILE);
@@ -76,31 +81,52 @@ impl Store {
         }
         let poison = Arc::clone(database.poison());
         let given_up = if accepts_loss { accept_losses(path, &database, &closed, &dirty)? } else { Vec::new() };
-        let shared = Arc::new(Shared::new(path.to_path_buf(), lock, &poison));
-        let reader = CatalogReader::begin(&database)?;
-        let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, &expected)?;
-        let users = access::Access::load(&reader)?;
-        drop(reader);
-        let (state, _) = CatalogState::load(&database, &shared)?;
-        let core = StoreCore {
-            path: path.to_path_buf(),
-            mode: region::detect_mode(path, options.region)?,
-            database,
-            shared,
-            publisher: Publisher::new(state, version, &poison),
-            poison,
-            next_segment: Arc::new(AtomicU64::new(record.next_segment)),
-            next_table: AtomicU64::new(record.next_table),
-            commits: Mutex::new(()),
-            sealing: Mutex::new(()),
-            access: RwLock::new(Arc::new(users)),
-            dirty,
-            closed,
-            given_up,
-            options,
-        };
+        let shared = Arc::new(Shared::new(path.to_path_buf(), Claim::Lock(lock), &poison));
+        let mut core = core_of(path, options, database, shared, &expected)?;
+        (core.dirty, core.closed, core.given_up) = (dirty, closed, given_up);
         Ok(Store { core: Arc::new(core) })
     }
+
+    /// Opens the version of a lease for reading, while another process writes. The files of the version stay until the store is closed.
+    pub fn open_leased(path: &Path, options: StoreOptions, lease: Lease) -> Result<Store> {
+        region::refuse_forced_pmem(options.allow_forced_pmem)?;
+        let options = StoreOptions { read_only: true, ..options };
+        let database = Arc::new(Database::open(&lease.catalog(), Access::Read)?);
+        check_features(path, &CatalogReader::begin(&database)?.store()?, true)?;
+        let shared = Arc::new(Shared::new(path.to_path_buf(), Claim::Lease(lease), database.poison()));
+        // The record of the last close may be of a later version by now. The process that gave the lease has checked the logs.
+        let core = core_of(path, options, database, shared, &CloseRecord::default())?;
+        Ok(Store { core: Arc::new(core) })
+    }
+}
+
+/// The state of the store with this catalog, whose logs have at least what `expected` says.
+fn core_of(path: &Path, options: StoreOptions, database: Arc<Database>, shared: Arc<Shared>, expected: &CloseRecord) -> Result<StoreCore> {
+    let poison = Arc::clone(database.poison());
+    let reader = CatalogReader::begin(&database)?;
+    let record = reader.store()?;
+    let last = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, expected)?;
+    let version = shared.claim.leased_version().unwrap_or(last);
+    let users = access::Access::load(&reader)?;
+    drop(reader);
+    let (state, _) = CatalogState::load(&database, &shared)?;
+    Ok(StoreCore {
+        path: path.to_path_buf(),
+        mode: region::detect_mode(path, options.region)?,
+        database,
+        shared,
+        publisher: Publisher::new(state, version, &poison),
+        poison,
+        next_segment: Arc::new(AtomicU64::new(record.next_segment)),
+        next_table: AtomicU64::new(record.next_table),
+        commits: Mutex::new(()),
+        sealing: Mutex::new(()),
+        access: RwLock::new(Arc::new(users)),
+        dirty: DirtyMark::new(path),
+        closed: CloseRecord::default(),
+        given_up: Vec::new(),
+        options,
+    })
 }
 
 fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {

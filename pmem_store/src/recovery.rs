@@ -1,7 +1,8 @@
 //! Removes what a crash left behind: segment files that no committed version names.
 //!
 //! A file `dirty` exists while a process may have such files. A store closed properly has none, so
-//! opening it looks at no segment, whatever their number.
+//! opening it looks at no segment, whatever their number. While other processes read the store under leases, files that an earlier version
+//! may name stay, and so does the mark.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,6 +15,7 @@ use crate::catalog::{CatalogReader, Database};
 use crate::error::{Result, StoreError};
 use crate::files::{self, SEGMENTS_DIR};
 use crate::region::PoisonFlag;
+use crate::requests;
 use crate::segment::remove_segment_files;
 
 #[derive(Debug)]
@@ -46,49 +48,71 @@ impl DirtyMark {
     /// Removes unnamed segments if the last process did not close the store.
     pub fn recover(&self, store: &Path, database: &Arc<Database>) -> Result<()> {
         if self.path.exists() {
-            let removed = remove_unnamed(store, database)?;
-            tracing::info!(removed, "recovered a store that was not closed");
-            fs::remove_file(&self.path).map_err(|error| StoreError::io("remove", &self.path, error))?;
+            let unnamed = remove_unnamed(store, database)?;
+            tracing::info!(removed = unnamed.removed, leased = unnamed.leased, "recovered a store that was not closed");
+            if unnamed.leased == 0 {
+                fs::remove_file(&self.path).map_err(|error| StoreError::io("remove", &self.path, error))?;
+            }
         }
         Ok(())
     }
 
     /// On close. What cannot be removed now is removed by the next open.
     pub fn clear(&self, store: &Path, database: &Arc<Database>) {
-        if *self.set.lock() && remove_unnamed(store, database).is_ok() {
+        if self.path.exists() && remove_unnamed(store, database).is_ok_and(|unnamed| unnamed.leased == 0) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<u64> {
+/// Numbers of files that no version of the catalog names.
+#[derive(Default)]
+struct Unnamed {
+    removed: u64,
+    leased: u64,
+}
+
+fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<Unnamed> {
     let reader = CatalogReader::begin(database)?;
+    // No lease has a file with a later id, because no commit has named it. The id will be given again.
+    let next_id = reader.store()?.next_segment;
+    let is_read = requests::oldest_lease(store).is_some();
     let root = store.join(SEGMENTS_DIR);
-    let mut removed = 0;
+    let mut unnamed = Unnamed::default();
     for (table, name) in numbered(&root)? {
         let dir = root.join(name);
         // At once: a store may have millions of files, and each look at the catalog costs more than one at a file.
         let segments = reader.segment_ids(table)?;
         for (segment, name) in numbered(&dir)? {
             let path = dir.join(&name);
-            if path.extension().is_some_and(|extension| extension == "log") {
-                if !reader.has_log(table, segment)? {
-                    files::remove(&path);
-                    removed += 1;
-                }
-            } else if !segments.contains(&segment) {
+            let is_log = path.extension().is_some_and(|extension| extension == "log");
+            if !is_log && segments.contains(&segment) {
+                continue;
+            }
+            let has_log = (is_log || is_read) && reader.has_log(table, segment)?;
+            if is_log && has_log {
+                continue;
+            }
+            // The log itself is named as long as its segment is not: nobody has such a segment.
+            if is_read && segment < next_id && !has_log {
+                unnamed.leased += 1;
+                continue;
+            }
+            if is_log {
+                files::remove(&path);
+            } else {
                 remove_segment_files(&files::segment_path(store, table, segment));
                 // A side table whose segment is already gone.
                 let _ = fs::remove_file(&path);
-                removed += 1;
             }
+            unnamed.removed += 1;
         }
         if segments.is_empty() {
             // Fails where a log is.
             let _ = fs::remove_dir(&dir);
         }
     }
-    Ok(removed)
+    Ok(unnamed)
 }
 
 /// Entries whose name begins with a number, as `7`, `7.arrow` and `7.zones.arrow` do.

@@ -9,6 +9,7 @@ with quiver.open("flights-store") as con:
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .connection import Connection, only_one
@@ -25,6 +26,8 @@ from .errors import (
     OperationalError,
     ProgrammingError,
 )
+from .frames import variables_of
+from .parameters import Values
 from .result import Result
 from .sources import Imported
 from .stats import Stats
@@ -39,7 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CancelledError", "ConflictError", "Connection", "DataError", "DatabaseError", "Error", "Imported", "IntegrityError",
     "InterfaceError", "InternalError", "Matrix", "NotSupportedError", "OperationalError", "ProgrammingError", "Result", "Stats",
-    "Table", "connect", "open", "read_matrix", "write_matrix",
+    "Table", "connect", "open", "read_matrix", "sql", "write_matrix",
 ]  # fmt: skip
 
 
@@ -58,6 +61,13 @@ def __getattr__(name: str) -> Any:
 
         return Matrix
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def sql(query: str, params: Values | None = None) -> Result:
+    """`Connection.sql` on a temporary store of this process, which is deleted when the process ends."""
+    from .embedded import default_connection
+
+    return default_connection()._sql(query, params, variables_of(sys._getframe(1)))
 
 
 def write_matrix(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import data, names, parameters, substrait
 from .errors import InterfaceError, NotSupportedError, ProgrammingError
+from .frames import NO_VARIABLES, Frames, Variables, variables_of
 from .result import Result
 from .sources import Backend, Imported, ImportOptions
 from .table import Table
@@ -29,9 +31,12 @@ class Connection:
 
     _all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
-    def __init__(self, backend: Backend, progress: bool | None = None):
+    def __init__(self, backend: Backend, progress: bool | None = None, frames: bool = True):
         self._backend = backend
         self.progress = progress
+        self.frames = frames
+        """Whether `sql` takes a data frame by the name of its variable for a table."""
+        self._frames = Frames()
         # Whether a statement has mentioned temporary tables. Otherwise the session has none.
         self._mentions_temporary = False
         self._all.add(self)
@@ -41,23 +46,44 @@ class Connection:
         """The address of the store."""
         return self._backend.uri
 
-    def sql(self, query: str, params: Sequence[Any] | None = None) -> Result:
+    def sql(self, query: str, params: parameters.Values | None = None) -> Result:
         """Plans a query, which runs when its rows are read; runs any other statement. `params` are the values of
-        `?`, or of `$1`, `$2`, …"""
+        `?`, or of `$1`, `$2`, …, or a dict of those of `:name` or `$name`.
+
+        A table that the store does not have may be a variable of the caller: a data frame of pandas or polars, a table of pyarrow,
+        or a `Result`."""
+        return self._sql(query, params, variables_of(sys._getframe(1)))
+
+    def _sql(self, query: str, params: parameters.Values | None = None, variables: Variables = NO_VARIABLES) -> Result:
         _check_text(query)
         self._mentions_temporary |= _TEMPORARY.search(query) is not None
-        return Result(self, self._backend.execute(query, parameters.one_row(params)), query, params)
+        text, values = parameters.in_order(query, params)
+        row = parameters.one_row(values)
+        with self._frames.as_tables(self, query, variables if self.frames else NO_VARIABLES) as used:
+            return Result(self, self._backend.execute(text, row), query, params, used)
+
+    def register(self, name: str, rows: Any) -> None:
+        """From now on, `name` is a table in the statements of this connection. Each of them reads the rows as they are then. `rows` is
+        what `write` takes, except for a reader."""
+        self._frames.register(name, rows)
+
+    def unregister(self, name: str) -> None:
+        self._frames.unregister(name)
 
     def run_substrait(self, plan: Any) -> Result:
         """Plans a query from a Substrait plan. It runs when its rows are read. The plan is the bytes of a `substrait.Plan`,
         such a message, or an expression of Ibis, which `ibis-substrait` compiles."""
         return Result(self, self._backend.run_substrait(substrait.as_bytes(plan)), None)
 
-    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+    def executemany(self, statement: str, rows: Iterable[parameters.Values]) -> int:
         """Runs a writing statement once for each row of parameters, all of them or none. Returns the number of rows changed."""
         _check_text(statement)
+        text, rows = parameters.rows_in_order(statement, rows)
         batch = parameters.batch(rows)
-        return self._backend.execute_rows(statement, batch) if batch.num_rows else 0
+        if not batch.num_rows:
+            return 0
+        with self._frames.as_tables(self, statement, NO_VARIABLES):
+            return self._backend.execute_rows(text, batch)
 
     def table(self, name: str, schema: str | None = None) -> Table:
         return Table(self, name, schema)
@@ -67,12 +93,12 @@ class Connection:
         # A literal, because over the network parameters need additional calls.
         schema_literal = names.literal(schema or names.DEFAULT_SCHEMA)
         sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema_literal} ORDER BY table_name"
-        return [name for (name,) in self.sql(sql).fetchall()]
+        return [name for (name,) in self._sql(sql).fetchall()]
 
     def _kinds_of(self, table: str) -> dict[str, str]:
         """The kind of the object of this name in each schema: `BASE TABLE`, `LOCAL TEMPORARY` or `VIEW`."""
         sql = f"SELECT table_schema, table_type FROM information_schema.tables WHERE table_name = {names.literal(table)}"
-        return dict(self.sql(sql).fetchall())
+        return dict(self._sql(sql).fetchall())
 
     def write(self, table: str, rows: Any, mode: str = "create", *, schema: str | None = None) -> int:
         """Adds rows to a table in one commit, or in the open transaction. `rows` is a table or data frame of pyarrow, polars or
@@ -98,9 +124,14 @@ class Connection:
         header: bool | None = None,
         delimiter: str | None = None,
         null: str | Sequence[str] = (),
+        types: Mapping[str, str] | None = None,
+        **csv: str | int | Sequence[str],
     ) -> Imported:
         """Reads files, directories and globs of this machine into a table, in one commit: Parquet, CSV, JSON or Arrow. Without
-        `table` it is named after the file."""
+        `table` it is named after the file.
+
+        `types` are types of SQL by column. `csv` are further options by their names in SQL: `quote`, `escape`, `comment`, `skip`,
+        `date_format`, `decimal` and `encoding`."""
         check_mode(mode)
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
             raise ProgrammingError(f"a delimiter is one character of ASCII, and not {delimiter!r}")
@@ -108,7 +139,9 @@ class Connection:
         found = [fspath(path) for path in listed]
         target = self._target(table or _name_of(found), schema)
         keys = [order_by] if isinstance(order_by, str) else list(order_by)
-        options = ImportOptions(mode, keys, format, on_error, header, delimiter, [null] if isinstance(null, str) else list(null))
+        nulls = [null] if isinstance(null, str) else list(null)
+        texts = [(name, value) for name, values in csv.items() for value in _option_texts(values)]
+        options = ImportOptions(mode, keys, format, on_error, header, delimiter, nulls, list((types or {}).items()), texts)
         return self._backend.import_files(found, *target, options)
 
     def _target(self, table: str, schema: str | None) -> tuple[str, str]:
@@ -181,7 +214,7 @@ class Connection:
 
     def another(self) -> Connection:
         """A second connection to the same store, with a transaction and settings of its own."""
-        return Connection(self._backend.another(), self.progress)
+        return Connection(self._backend.another(), self.progress, self.frames)
 
     def close(self) -> None:
         """Ends running results and rolls back an open transaction. A second call does nothing."""
@@ -223,6 +256,13 @@ def _check_text(statement: str) -> None:
 def check_mode(mode: str) -> None:
     if mode not in MODES:
         raise ProgrammingError(f'there is no mode "{mode}"', hint=f"use {', '.join(MODES[:-1])} or {MODES[-1]}")
+
+
+def _option_texts(values: str | int | Sequence[str]) -> list[str]:
+    """An option with a list is there several times."""
+    if isinstance(values, (str, int)):
+        return [str(values).lower() if isinstance(values, bool) else str(values)]
+    return [str(value) for value in values]
 
 
 def _name_of(paths: list[str]) -> str:

@@ -18,6 +18,12 @@ _HINTS = {
 }
 
 
+def is_frame(kind: type) -> bool:
+    """Whether it is a type of pandas or polars that is a table, or that has a hint how to make one."""
+    library = kind.__module__.split(".")[0]
+    return (library in ("pandas", "polars") and kind.__name__ == "DataFrame") or (library, kind.__name__) in _HINTS
+
+
 def as_stream(data: Any) -> Any:
     """An object with `__arrow_c_stream__`. Its columns are checked if they are known before its rows are read."""
     stream = _stream(data)
@@ -147,4 +153,5 @@ def _convert(convert: Any) -> pa.Table:
     try:
         return convert()
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise ProgrammingError(f"these rows cannot be written: {error}") from None
+        # pyarrow names the column in a second text.
+        raise ProgrammingError(f"these rows cannot be written: {': '.join(map(str, reversed(error.args)))}") from None

@@ -28,6 +28,7 @@ from .errors import (
     Warning,  # noqa: A004 - the name that DB-API gives it
     of_kind,
 )
+from .parameters import Values
 from .process import Process
 from .result import Result
 
@@ -204,15 +205,15 @@ class Cursor:
             return None
         return [_description_of(field) for field in self._result.schema]
 
-    def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
+    def execute(self, operation: str, parameters: Values = ()) -> Cursor:
         self._start()
         with self.connection._in_transaction():
-            self._result = self.connection.quiver.sql(operation, parameters)
+            self._result = self.connection.quiver._sql(operation, parameters)
         changed = self._result.rows_changed
         self.rowcount = -1 if changed is None else changed
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Values]) -> Cursor:
         """Without rows there is nothing to do, and the statement is not checked."""
         self._start()
         with self.connection._in_transaction():

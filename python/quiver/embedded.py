@@ -52,12 +52,14 @@ def open(  # noqa: A001 - as files are opened
     spill_dir: str | PathLike[str] | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    frames: bool = True,
 ) -> Connection:
     """Opens the store at `path` in this process, or creates it if there is none; without a path, opens a temporary store that is
-    deleted when it is closed. A store is open for writing in one process, or for reading in several.
+    deleted when it is closed. A store is open for writing in one process. Others read it with `read_only`, and see the version that was
+    the last one when they opened it.
 
     Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default, they do in a
-    terminal or a notebook."""
+    terminal or a notebook. `frames`: whether the statements of `sql` find data frames by the names of their variables."""
     _check_path(path)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ProgrammingError(f"threads is {threads!r}, and has to be a number from 1")
@@ -68,7 +70,7 @@ def open(  # noqa: A001 - as files are opened
         "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
         "threads": threads,
     }
-    return Connection(EmbeddedBackend(OpenStore.get(path, options)), progress)
+    return Connection(EmbeddedBackend(OpenStore.get(path, options)), progress, frames)
 
 
 def _check_path(path: str | PathLike[str] | None) -> None:
@@ -81,15 +83,25 @@ def _check_path(path: str | PathLike[str] | None) -> None:
         raise ProgrammingError(f'"{path}" is no path', hint=hint)
 
 
+def default_connection() -> Connection:
+    """That of `quiver.sql`, to a temporary store. It is not `only_one`, which a caller has opened."""
+    with OpenStore._lock:
+        if OpenStore.default is None or OpenStore.default.is_closed:
+            OpenStore.default = open()
+            Connection._all.discard(OpenStore.default)
+        return OpenStore.default
+
+
 class OpenStore:
     """A store that stays open in this process as long as one of its connections is open.
 
     Opening the same store again gives another connection to the same engine, because a second engine could not
-    write to it."""
+    write to it. An engine that reads beside a process that writes stays at one version, so there may be several."""
 
     _all: dict[str, OpenStore] = {}
     # Reentrant, because the garbage collector may close a connection in the middle of a call that opens another one.
     _lock = threading.RLock()
+    default: Connection | None = None
 
     def __init__(self, path: str | None, options: dict[str, Any]):
         self.path, self.options = path, options
@@ -107,7 +119,9 @@ class OpenStore:
                 if existing and existing.options != options:
                     hint = "close it first, or open it with the same ones"
                     raise InterfaceError(f'the store "{name}" is open in this process with other options', hint=hint)
-                store = existing or cls(name, options)
+                # Who opens a store again wants its last version.
+                is_old = existing is not None and existing.database.is_leased()
+                store = cls(name, options) if existing is None or is_old else existing
                 cls._all[name] = store
             store.users += 1
             return store
@@ -128,7 +142,7 @@ class OpenStore:
     @classmethod
     def after_fork(cls) -> None:
         """The open stores belong to the parent process."""
-        cls._all, cls._lock = {}, threading.RLock()
+        cls._all, cls._lock, cls.default = {}, threading.RLock(), None
 
 
 os.register_at_fork(after_in_child=OpenStore.after_fork)

@@ -129,7 +129,7 @@ class SqlMagics(Magics):
             raise UsageError(f"{target or 'nothing'} is no name of a variable, which stands before <<")
         if chosen := " ".join(words) or chosen.strip():
             self._choose(chosen, variables)
-        return self._run(cell, target, options)
+        return self._run(cell, target, variables, options)
 
     def _names(self) -> dict[str, Any]:
         return self.shell.user_ns if self.shell else {}
@@ -147,14 +147,14 @@ class SqlMagics(Magics):
         options, line = Options.parse(line)
         target, arrow, statement = line.partition("<<")
         if arrow and target.strip().isidentifier():
-            return self._run(statement, target.strip(), options)
+            return self._run(statement, target.strip(), variables, options)
         if options.are_given:
-            return self._run(line, "", options)
+            return self._run(line, "", variables, options)
         if line.rstrip("; ").upper() in _STATEMENTS:
-            return self._run(line, "")
+            return self._run(line, "", variables)
         if len(words) == 1 or words[1] == "--alias":
             return self._choose(line, variables)
-        return self._run(line, "")
+        return self._run(line, "", variables)
 
     def _choose(self, line: str, variables: dict[str, Any]) -> None:
         name, *rest = line.split()
@@ -175,7 +175,7 @@ class SqlMagics(Magics):
             raise UsageError(f"{name} is no connection; write quiver:///path, grpc://host:port or the name of a variable")
         self.connections[alias] = self.current
 
-    def _run(self, text: str, target: str, options: Options | None = None) -> Result | None:
+    def _run(self, text: str, target: str, variables: dict[str, Any], options: Options | None = None) -> Result | None:
         if self.current is None or self.current.is_closed:
             raise UsageError("there is no connection; make one with %sql quiver:///path")
         options = options or Options()
@@ -186,7 +186,7 @@ class SqlMagics(Magics):
                 raise UsageError("--save and --with are for one query, and these are several statements")
             query, statements = statements[0], [self._with_snippets(statements[0], options)]
         for statement in statements:
-            result = self.current.sql(statement)
+            result = self.current._sql(statement, None, variables)
         if options.saved is not None:
             self.snippets[options.saved] = SavedQuery(query, options.used)
         if not target:

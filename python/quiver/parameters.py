@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence, ValuesView
 from datetime import date, datetime, time
 from typing import Any
 
 import pyarrow as pa
 
-from . import tensors
-from .errors import NotSupportedError, ProgrammingError
+from . import tensors, tokens
+from .errors import ProgrammingError
+
+Values = Sequence[Any] | Mapping[str, Any]
+"""The values of `?` or `$1`, `$2`, …, or those of `:name` or `$name`."""
+
+
+def in_order(sql: str, values: Values | None) -> tuple[str, Sequence[Any] | None]:
+    """The statement and its values by number."""
+    if not isinstance(values, Mapping):
+        return sql, values
+    sql, names = _numbered(sql, values)
+    return sql, [values[name] for name in names]
+
+
+def rows_in_order(sql: str, rows: Iterable[Values]) -> tuple[str, Sequence[Sequence[Any]]]:
+    """The same for a statement that runs once for each row."""
+    rows = list(rows)
+    first = rows[0] if rows else None
+    if not isinstance(first, Mapping):
+        return sql, rows  # type: ignore[return-value]
+    sql, names = _numbered(sql, first)
+    ordered = []
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping) or row.keys() != first.keys():
+            raise ProgrammingError(f"row {number} of the parameters has other names than the first one")
+        ordered.append([row[name] for name in names])
+    return sql, ordered
+
+
+def _numbered(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
+    """The statement with `$1`, `$2`, … for `:name` and `$name`, and the names in this order. A number takes as much room as its name, so
+    that positions in errors stay the same."""
+    order: list[str] = []
+    pieces = []
+    for token in tokens.tokens(sql):
+        piece = token[0]
+        if token["number"] and names:
+            raise ProgrammingError(f"the statement has {piece}, and its parameters have names", hint="name all of them, or give a list")
+        if name := token["parameter"]:
+            if name not in names:
+                raise ProgrammingError(f'the parameter "{name}" has no value', hint="add it to the dict")
+            if name not in order:
+                order.append(name)
+            piece = f"${order.index(name) + 1}".ljust(len(piece))
+        pieces.append(piece)
+    if unused := [name for name in names if name not in order]:
+        raise ProgrammingError(f'the statement has no parameter "{unused[0]}"', hint=f"write :{unused[0]} where its value belongs")
+    return "".join(pieces), order
 
 
 def one_row(values: Sequence[Any] | None) -> pa.RecordBatch | None:
     """None if there are no values."""
-    if values is None or (isinstance(values, (Mapping, Sequence)) and not values):
+    if values is None or (isinstance(values, Sequence) and not values):
         return None
     return batch([values])
 
@@ -32,8 +79,6 @@ def batch(rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
 
 
 def _row(values: Sequence[Any]) -> Sequence[Any]:
-    if isinstance(values, Mapping):
-        raise NotSupportedError("parameters by name are not supported", hint="write ? or $1 and give a list")
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise ProgrammingError(f"parameters are a list of values, and not {type(values).__name__}", hint="write [value]")
     return values
@@ -53,8 +98,21 @@ def _plain(value: Any) -> Any:
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 
+def _as_list(value: Any) -> Any:
+    """The values of a column of pandas, polars or pyarrow, or of a range."""
+    library = type(value).__module__.split(".")[0]
+    if library == "pandas" and getattr(value, "ndim", 0) == 1:
+        value = pa.array(value, from_pandas=True)
+    elif library == "polars" and type(value).__name__ == "Series":
+        value = value.to_arrow()
+    if isinstance(value, (pa.Array, pa.ChunkedArray)):
+        return value.to_pylist()
+    return list(value) if isinstance(value, (range, KeysView, ValuesView)) else value
+
+
 def _column(place: int, values: list[Any]) -> pa.Array:
     try:
+        values = [_as_list(value) for value in values]
         if (column := tensors.column(values)) is not None:
             return column
         values = tensors.as_lists(values)
@@ -65,8 +123,13 @@ def _column(place: int, values: list[Any]) -> pa.Array:
         return column
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kinds = " and ".join(sorted({type(value).__name__ for value in values if value is not None}))
-        message = f"parameter {place + 1} is {kinds}, which is no value of SQL: {error}"
-        raise ProgrammingError(message) from None
+        message = f"parameter {place + 1} is {kinds}, which is no value of SQL"
+        if isinstance(error, OverflowError):
+            raise ProgrammingError(message, hint="a number beyond 64 bits is a decimal.Decimal") from None
+        # The text of pyarrow has all of the object.
+        if "did not recognize" in str(error):
+            raise ProgrammingError(message, hint="give a number, a text, a time, bytes, or a list of these") from None
+        raise ProgrammingError(f"{message}: {error}") from None
 
 
 def _of_one_kind(values: list[Any]) -> list[Any]:

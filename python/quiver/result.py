@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -13,6 +14,8 @@ import pyarrow as pa
 
 from . import arrays, progress, show
 from .errors import Error, InterfaceError, NotSupportedError, ProgrammingError
+from .frames import NO_VARIABLES, Variables
+from .parameters import Values
 from .rows import Rows
 from .sources import Source
 from .stats import Stats
@@ -59,11 +62,19 @@ class Result:
     every method raises that error again.
     """
 
-    def __init__(self, connection: Connection, source: Source, sql: str | None, params: Sequence[Any] | None = None):
+    def __init__(
+        self,
+        connection: Connection,
+        source: Source,
+        sql: str | None,
+        params: Values | None = None,
+        variables: Variables = NO_VARIABLES,
+    ):
         # `sql` is None if the statement came as a plan.
         self._connection, self._source, self.sql = connection, source, sql
-        # A copy, because the caller may change its list.
-        self._params = list(params) if params else None
+        # A copy, because the caller may change it.
+        self._params: Values | None = copy.copy(params) if params else None
+        self._variables = variables
         self._table: pa.Table | None = None
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Rows | None = None
@@ -182,7 +193,7 @@ class Result:
         if self.sql is None:
             raise NotSupportedError("explaining what came as a plan", hint="`quiver plan --format text` shows plans")
         words = "EXPLAIN ANALYZE " if analyze else "EXPLAIN "
-        plan = self._connection.sql(words + self.sql, self._params).fetchall()
+        plan = self._connection._sql(words + self.sql, self._params, self._variables).fetchall()
         return "\n".join(f"{kind}:\n{text}" for kind, text in plan)
 
     def close(self) -> None:
@@ -195,10 +206,18 @@ class Result:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def show(self, rows: int = show.ROWS_SHOWN) -> None:
+        """Prints the first rows, which later reads still return."""
+        print(show.text(self, _number_of_rows(rows)))
+
     def __repr__(self) -> str:
+        """The first rows, as `show` prints them, if they can still be read."""
         if not self.is_query:
             return f"<quiver.Result: {show.outcome(self)}>"
-        return f"<quiver.Result of {show.shortened(self.sql or 'a Substrait plan')!r}: {', '.join(self.columns)}>"
+        try:
+            return show.text(self)
+        except InterfaceError:
+            return f"<quiver.Result of {show.shortened(self.sql or 'a Substrait plan')!r}: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         return show.html(self)

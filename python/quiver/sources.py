@@ -23,6 +23,8 @@ class ImportOptions:
     header: bool | None = None
     delimiter: str | None = None
     null: list[str] = field(default_factory=list)
+    types: list[tuple[str, str]] = field(default_factory=list)
+    csv: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from . import names
 from .errors import ProgrammingError
 from .result import Result
+from .show import ROWS_SHOWN
 
 if TYPE_CHECKING:
     import numpy
@@ -61,7 +62,7 @@ class Table:
         # A temporary table has no file.
         is_stored = self.schema_name != names.TEMPORARY_SCHEMA
         mapped = self._connection._backend.mapped(self.schema_name, self.name, columns) if is_stored else None
-        return self._connection.sql(query) if mapped is None else Result(self._connection, mapped, query)
+        return self._connection._sql(query) if mapped is None else Result(self._connection, mapped, query)
 
     def arrow(self, columns: str | Sequence[str] | None = None, *, views: bool = True) -> pa.Table:
         return self.select(columns).arrow(views=views)
@@ -76,8 +77,12 @@ class Table:
         """Like `Result.numpy`: for a table with contiguous rows (up to 131,072), the arrays are views of its file."""
         return self.select(columns).numpy()
 
+    def show(self, rows: int = ROWS_SHOWN) -> None:
+        """Prints the first rows."""
+        self.select().show(rows)
+
     def __len__(self) -> int:
-        (count,) = self._connection.sql(f"SELECT count(*) FROM {self._quoted}").fetchone() or (0,)
+        (count,) = self._connection._sql(f"SELECT count(*) FROM {self._quoted}").fetchone() or (0,)
         return count
 
     def __bool__(self) -> bool:

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,16 +46,17 @@ def serve(store: str | PathLike[str] | None = None, *, switches: Sequence[str] =
 
 
 def binary() -> Path:
-    """The program `quiver`: the one in QUIVER_BIN, else the one in PATH, else that of the clone that contains this package."""
+    """The program `quiver`: the one in QUIVER_BIN, else the one in PATH, else the one that was installed with this package, or that of the
+    clone that contains it."""
     if named := os.environ.get("QUIVER_BIN"):
         if not (program := shutil.which(named)):
             raise OperationalError(f'QUIVER_BIN names "{named}", which is no program', hint="name the program quiver, or unset it")
         return Path(program)
     if found := shutil.which("quiver"):
         return Path(found)
-    built = Path(__file__).resolve().parents[2] / "bin" / "quiver"
-    if built.exists():
-        return built
+    for directory in (Path(sysconfig.get_path("scripts")), Path(__file__).resolve().parents[2] / "bin"):
+        if (found_there := directory / "quiver").exists():
+            return found_there
     raise OperationalError("the program quiver is not found", hint="put it into PATH, or name it in QUIVER_BIN")
 
 

@@ -83,6 +83,11 @@ impl Database {
         Ok(EngineSession::new(session, runtime))
     }
 
+    /// Whether another process writes to the store: then this stays at the version that was the last one when it was opened.
+    fn is_leased(&self) -> PyResult<bool> {
+        Ok(self.parts()?.0.store().is_leased())
+    }
+
     /// Ends running statements and closes the store. Its sessions must be closed before.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,6 +1,6 @@
 //! Imports files into a table.
 
-use engine::import::{FileFormat, FileScan, LoadMode, LoadOptions, OnError, ReadOptions};
+use engine::import::{FileFormat, FileScan, LoadMode, LoadOptions, OnError, ReadOptions, type_named};
 use engine::{EngineError, Session};
 use pyo3::prelude::*;
 
@@ -20,6 +20,10 @@ pub struct Files {
     header: Option<bool>,
     delimiter: Option<String>,
     null: Vec<String>,
+    /// The type of a column by its name.
+    types: Vec<(String, String)>,
+    /// Further options of CSV by their names in SQL.
+    csv: Vec<(String, String)>,
 }
 
 /// The import, without references to Python objects.
@@ -70,11 +74,15 @@ fn read_options(files: &Files) -> PyResult<ReadOptions> {
         other => return Err(errors::invalid(&format!("on_error is abort or skip, and not \"{other}\""))),
     };
     options.csv.header = files.header;
-    options.csv.delimiter = match files.delimiter.as_deref().map(str::as_bytes) {
-        None => None,
-        Some([byte]) => Some(*byte),
-        Some(_) => return Err(errors::invalid("a delimiter is one character of ASCII")),
-    };
-    options.csv.null.clone_from(&files.null);
+    let delimiter = files.delimiter.iter().map(|value| ("delimiter", value));
+    let nulls = files.null.iter().map(|value| ("null", value));
+    let others = files.csv.iter().map(|(name, value)| (name.as_str(), value));
+    for (name, value) in delimiter.chain(nulls).chain(others) {
+        options.set(name, value).map_err(|error| errors::of_engine(&error))?;
+    }
+    for (column, name) in &files.types {
+        let data_type = type_named(name).map_err(|error| errors::of_engine(&error))?;
+        options.types.push((column.clone(), data_type));
+    }
     Ok(options)
 }

@@ -54,6 +54,10 @@ class Magic:
         self.shell.run_line_magic("sql", "--append fresh_rows")
         self.assertEqual(self.shell.run_line_magic("sql", "SELECT count(*) FROM fresh_rows").fetchall(), [(4,)])
 
+    def test_a_variable_is_a_table_by_its_name(self):
+        self.shell.user_ns["noted"] = pa.table({"a": [1, 2]})
+        self.assertEqual(self.shell.run_line_magic("sql", "SELECT sum(a) FROM noted").fetchall(), [(3,)])
+
     def test_a_connection_that_is_a_variable_is_used(self):
         self.shell.user_ns["other"] = quiver.open()
         self.addCleanup(self.shell.user_ns["other"].close)
@@ -163,7 +167,10 @@ class Looks(Connected, InProcess):
         self.assertRegex(repr(self.con), r"^<quiver.Connection to quiver:////.*store>$")
         self.con.write("looked_at", pa.table({"a": [1]}))
         self.assertEqual(repr(self.con.table("looked_at")), "<quiver.Table main.looked_at>")
-        self.assertEqual(repr(self.con.sql("SELECT 1 AS a")), "<quiver.Result of 'SELECT 1 AS a': a>")
+        result = self.con.sql("SELECT 1 AS a")
+        self.assertEqual(repr(result), "+---+\n| a |\n+---+\n| 1 |\n+---+\n(1 row)")
+        self.assertEqual(next(iter(result)).num_rows, 1)
+        self.assertEqual(repr(result), "<quiver.Result of 'SELECT 1 AS a': a>")
         self.assertEqual(repr(self.con.sql("INSERT INTO looked_at VALUES (2)")), "<quiver.Result: 1 row>")
         self.assertIn("<th>a<br>", self.con.table("looked_at")._repr_html_())
 

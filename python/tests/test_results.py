@@ -1,7 +1,11 @@
 """Queries and the forms of their rows."""
 
 import datetime
+import io
+import os
+from contextlib import redirect_stdout
 from decimal import Decimal
+from unittest import mock
 
 import numpy
 import pandas
@@ -169,6 +173,36 @@ class Results:
         self.assertEqual(self.rows("SELECT * FROM days WHERE day = ?", [day]), [(day, Decimal("1.50"), b"\0x")])
         self.assertEqual(self.rows("SELECT ? IS NULL", [None]), [(True,)])
 
+    def test_parameters_have_names(self):
+        query = "SELECT :b || '-:a' || $a, \"a:b\", 'x'::VARCHAR, [1, 2, 3][1:2] FROM (SELECT 1 AS \"a:b\") -- :c\n/* $c */"
+        self.assertEqual(self.rows(query, {"a": "one", "b": "two"}), [("two-:aone", 1, "x", [1, 2])])
+        self.assertEqual(self.rows("SELECT $n, :n + 1", {"n": 1}), [(1, 2)])
+        self.con.sql("CREATE OR REPLACE TABLE named (a BIGINT, b VARCHAR)")
+        rows = [{"text": "x", "n": 1}, {"n": 2, "text": "y"}]
+        self.assertEqual(self.con.executemany("INSERT INTO named VALUES (:n, :text)", rows), 2)
+        self.assertEqual(self.rows("SELECT * FROM named ORDER BY a"), [(1, "x"), (2, "y")])
+        result = self.con.sql("SELECT a FROM named WHERE b = :text", {"text": "y"})
+        self.assertIn('Utf8View("y")', result.explain())
+        self.assertEqual(result.fetchall(), [(2,)])
+
+    def test_an_error_is_where_it_is_in_a_statement_with_names(self):
+        with self.assertRaises(quiver.ProgrammingError) as raised:
+            self.con.sql("SELECT :first_name, $last_name, sumn(2)", {"first_name": 1, "last_name": 2})
+        self.assertEqual((raised.exception.line, raised.exception.column), (1, 33))
+
+    def test_a_list_is_a_parameter_after_in(self):
+        self.con.write("listed", {"n": [1, 2, 3, None]}, mode="replace")
+        for condition, params, expected in [
+            ("n IN ?", [[1, 3, 9]], [1, 3]),
+            ("n IN $1", [[]], []),
+            ("n NOT IN ?", [(1, 2)], [3]),
+            ("n NOT IN ?", [[1, None]], []),
+            ("n IN :these AND n > :least", {"these": [1, 3], "least": 1}, [3]),
+        ]:
+            with self.subTest(condition, params=params):
+                rows = self.rows(f"SELECT n FROM listed WHERE {condition} ORDER BY n", params)
+                self.assertEqual([n for (n,) in rows], expected)
+
     def test_table_functions_take_parameters(self):
         self.con.sql("CREATE OR REPLACE TABLE spread AS SELECT CAST(value AS DOUBLE) AS x FROM generate_series(1, 60) AS g (value)")
         clusters = "SELECT count(*), sum(size) FROM kmeans('spread', 'x', $1, $2)"
@@ -254,6 +288,31 @@ class Results:
         self.assertIn("there are more rows", page)
         self.assertEqual(result.arrow().num_rows, 30_000)
         self.assertIn("&lt;b&gt;", self.con.sql("SELECT '<b>' AS t")._repr_html_())
+
+    def test_a_prompt_shows_the_first_rows_and_leaves_them(self):
+        result = self.con.sql(SERIES.format(30_000) + " ORDER BY n")
+        self.assertIn("| 20 | row 20 |\n+----+--------+\n(there are more rows)", repr(result))
+        with redirect_stdout(io.StringIO()) as printed:
+            result.show(2)
+        self.assertEqual(printed.getvalue().splitlines()[-4:], ["| 1 | row 1 |", "| 2 | row 2 |", "+---+-------+", "(there are more rows)"])
+        self.assertEqual(result.arrow().num_rows, 30_000)
+        with redirect_stdout(io.StringIO()) as printed:
+            self.con.sql("CREATE OR REPLACE TABLE shown AS SELECT 1 AS a").show()
+            self.con.table("shown").show()
+        self.assertEqual(printed.getvalue().splitlines(), ["1 row", "+---+", "| a |", "+---+", "| 1 |", "+---+", "(1 row)"])
+        self.assertEqual(repr(self.con.sql("SELECT 1 AS a WHERE false")), "+---+\n| a |\n+---+\n(0 rows)")
+        with self.assertRaisesRegex(quiver.DataError, "(?i)zero"):
+            repr(self.con.sql("SELECT 1 / (1 - value) FROM generate_series(1, 3) AS g (value)"))
+
+    def test_a_wide_result_fits_the_terminal(self):
+        columns = ", ".join(f"'value {place}' AS column_{place}" for place in range(19))
+        with mock.patch.dict(os.environ, COLUMNS="50"):
+            lines = repr(self.con.sql(f"SELECT '日本', NULL, {columns}")).splitlines()
+            self.assertEqual(len(repr(self.con.sql(f"SELECT repeat('x', 300), {columns}")).splitlines()), 6)
+        self.assertRegex(lines[1], r"^\| '日本' \| NULL \| … \| column_17 \| column_18 \|$")
+        self.assertRegex(lines[3], r"^\| 日本   \| NULL \| … \| value 17  \| value 18  \|$")
+        self.assertEqual(lines[-1], "(1 row, 21 columns, of which 4 are shown)")
+        self.assertLessEqual(max(map(len, lines)), 50)
 
     def test_settings_stay_with_the_connection(self):
         self.con.sql("SET batch_size = 512")

@@ -41,6 +41,9 @@ class Plans:
         self.assertEqual((table.num_rows, table.schema.names), (3, ["b", "n"]))
         self.assertEqual(sum(batch.num_rows for batch in self.con.run_substrait(PLAN)), 3)
         self.assertEqual(result.stats.rows_returned, 3)
+        self.assertIn("| y    | 3 |", repr(result))
+        result = self.con.run_substrait(PLAN)
+        result.fetchone()
         self.assertIn("a Substrait plan", repr(result))
         with self.assertRaises(quiver.NotSupportedError):
             result.explain()

@@ -1,5 +1,7 @@
 """Writing rows and files to tables, and transactions."""
 
+import datetime
+import decimal
 import gzip
 from unittest import mock
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import quiver
-from both import in_both_ways
+from both import Remote, in_both_ways
 
 
 class Writing:
@@ -167,6 +169,22 @@ class Writing:
             with self.subTest(name):
                 self.con.import_(self.files / name, table="alike", mode="replace", **options)
                 self.assertEqual(self.con.table("alike").arrow().to_pydict(), expected)
+
+    def test_further_options_of_csv_have_their_names_in_sql(self):
+        text = "a report\nday;price;zip\n1.2.2024;1,5;501é\n-;2,5;7\n"
+        (self.files / "report.csv").write_bytes(text.encode("latin-1"))
+        options = {"delimiter": ";", "null": "-", "skip": 1, "date_format": "%d.%m.%Y", "decimal": ",", "encoding": "latin-1"}
+        options["types"] = {"price": "DECIMAL(6,2)"}
+        if isinstance(self, Remote):
+            with self.assertRaisesRegex(quiver.NotSupportedError, "types is not supported by imports over the network"):
+                self.con.import_(self.files / "report.csv", **options)
+            return
+        self.con.import_(self.files / "report.csv", **options)
+        expected = [(datetime.date(2024, 2, 1), decimal.Decimal("1.50"), "501é"), (None, decimal.Decimal("2.50"), "7")]
+        self.assertEqual(self.rows("SELECT * FROM report ORDER BY price"), expected)
+        for wrong, message in [({"skip": "two"}, "the option skip is a number of lines"), ({"colour": "red"}, 'no option "colour"')]:
+            with self.subTest(wrong), self.assertRaisesRegex(quiver.ProgrammingError, message):
+                self.con.import_(self.files / "report.csv", mode="replace", **wrong)
 
     def test_a_column_that_appears_late_in_a_file_of_json_is_there(self):
         lines = '{"a": 1}\n' * 200_000 + '{"a": 1, "b": 7}\n'

@@ -71,8 +71,16 @@ class Wrong:
             self.con.sql("SELECT CAST(? AS BIGINT)", [1, 2])
         with self.assertRaisesRegex(quiver.ProgrammingError, "not str"):
             self.con.sql("SELECT ?", "text")
-        with self.assertRaisesRegex(quiver.NotSupportedError, "by name"):
-            self.con.sql("SELECT $a", {"a": 1})
+        for sql, values, why in [
+            ("SELECT $a, :b", {"a": 1}, 'the parameter "b" has no value'),
+            ("SELECT $a", {"a": 1, "b": 2}, 'the statement has no parameter "b"'),
+            ("SELECT ?, :a", {"a": 1}, r"the statement has \?, and its parameters have names"),
+            ("SELECT $1, :a", {"a": 1}, r"the statement has \$1, and its parameters have names"),
+        ]:
+            with self.subTest(sql), self.assertRaisesRegex(quiver.ProgrammingError, why):
+                self.con.sql(sql, values)
+        with self.assertRaisesRegex(quiver.ProgrammingError, "row 2 of the parameters has other names"):
+            self.con.executemany("INSERT INTO typed VALUES (:a)", [{"a": 1}, {"b": 1}])
         with self.assertRaisesRegex(quiver.ProgrammingError, "a time zone and some have none"):
             now = datetime.datetime(2026, 11, 20)
             self.con.executemany("SELECT ?", [(now,), (now.replace(tzinfo=datetime.timezone.utc),)])
@@ -227,6 +235,31 @@ class WrongStore(unittest.TestCase):
         with quiver.open(store) as con:
             self.assertEqual(con.sql("SELECT 1").fetchall(), [(1,)])
 
+    def test_a_store_that_another_process_writes_to_is_read_at_its_last_version(self):
+        store = self.directory / "store"
+        shell = [quiver.testing.binary(), "--store", store, "--format", "csv"]
+        with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+
+            def write(sql):
+                print(sql, "\\echo done", sep="\n", file=writer.stdin, flush=True)
+                while writer.stdout.readline() != "done\n":
+                    self.assertIsNone(writer.poll())
+
+            def count(con):
+                return con.sql("SELECT count(*) FROM t").fetchall()
+
+            write("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (7);")
+            with quiver.open(store, read_only=True) as con:
+                self.assertEqual(count(con), [(1,)])
+                write("INSERT INTO t VALUES (8);")
+                with quiver.open(store, read_only=True) as later, con.another() as same:
+                    self.assertEqual([count(each) for each in (con, same, later)], [[(1,)], [(1,)], [(2,)]])
+                with self.assertRaisesRegex(quiver.OperationalError, "read-only"):
+                    con.sql("DELETE FROM t")
+            writer.stdin.close()
+        with quiver.open(store) as con:
+            self.assertEqual(count(con), [(2,)])
+
     def test_opening_again_in_one_process_shares_the_store(self):
         store = self.directory / "store"
         with quiver.open(store) as one, quiver.open(store) as other:
@@ -322,7 +355,7 @@ class NoServer(unittest.TestCase):
     def test_a_server_that_is_not_there_is_named(self):
         with self.assertRaises(quiver.OperationalError) as raised:
             quiver.connect("grpc://127.0.0.1:1")
-        self.assertIsNone(raised.exception.hint)
+        self.assertEqual(raised.exception.hint, "check the address, and that `quiver serve` runs there")
 
     def test_a_server_without_tls_says_how_it_is_reached(self):
         with (

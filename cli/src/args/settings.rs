@@ -34,10 +34,10 @@ fn sentence(help: &str) -> String {
 /// The settings on the command line.
 pub fn settings_of_matches(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     let Some(matches) = matches.subcommand_matches(SERVE) else { return Vec::new() };
-    let is_said = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let is_explicit = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let value = |setting: &'static Setting| match setting.name {
-        MAINTENANCE => is_said(NO_MAINTENANCE).then(|| "false".to_string()),
-        name if is_said(name) => {
+        MAINTENANCE => is_explicit(NO_MAINTENANCE).then(|| "false".to_string()),
+        name if is_explicit(name) => {
             let text = matches.get_raw(name).and_then(|values| values.last()).map(|text| text.to_string_lossy().into_owned());
             // A flag without a value is a switch.
             Some(text.filter(|text| !text.is_empty()).unwrap_or_else(|| "true".to_string()))

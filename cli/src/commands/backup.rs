@@ -27,7 +27,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, args: BackupArgs, quiet: bool) ->
     if quiet {
         return Ok(());
     }
-    let files = [counted(report.linked, "linked"), counted(report.copied, "copied"), counted(report.kept, "there already")];
+    let files = [counted(report.linked, "linked"), counted(report.copied, "copied"), counted(report.unchanged, "unchanged")];
     let files = files.into_iter().flatten().collect::<Vec<_>>().join(", ");
     Ok(writeln!(io::stdout(), "version {} is in {}: {files}", report.version, report.path.display())?)
 }

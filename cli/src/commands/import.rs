@@ -7,14 +7,14 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions};
+use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions, type_named};
 use engine::{Bytes, Session};
 use flight_client::RemoteSession;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::runtime::Handle;
 
 use crate::args::{self, ConnectArgs, ImportArgs, StoreArgs};
-use crate::errors::{CliError, Result, StatementError, warn};
+use crate::errors::{CliError, Result, StatementError, note, warn};
 use crate::interrupt::{Interrupts, Kind};
 use crate::session::login;
 use crate::{store, table_name, units};
@@ -39,7 +39,14 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
             let connected = runtime.block_on(RemoteSession::connect(options));
             ImportTarget::Server(connected.map_err(StatementError::from)?)
         }
-        None => ImportTarget::Store(store::open(&store)?.session().map_err(CliError::engine)?),
+        None => {
+            let is_new = store::is_new(&store);
+            let session = store::open(&store)?.session().map_err(CliError::engine)?;
+            if is_new && !quiet {
+                store::note_new(&store);
+            }
+            ImportTarget::Store(session)
+        }
     };
     let done = loads.into_iter().try_for_each(|(table, paths)| {
         let work = load(&place, &args, &table, &paths, quiet);
@@ -59,6 +66,31 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
         runtime.block_on(session.close());
     }
     done
+}
+
+/// The tables of `quiver FILE…`.
+pub struct FileTables {
+    args: ImportArgs,
+    loads: Vec<(String, Vec<String>)>,
+}
+
+impl FileTables {
+    pub fn plan(paths: Vec<String>) -> Result<FileTables> {
+        let args = ImportArgs { paths, ..ImportArgs::default() };
+        Ok(FileTables { loads: plan(&args)?, args })
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.loads.iter().map(|(table, _)| table.clone()).collect()
+    }
+
+    pub async fn load(self, session: Session, quiet: bool) -> Result<()> {
+        let target = ImportTarget::Store(session);
+        for (table, paths) in &self.loads {
+            load(&target, &self.args, table, paths, quiet).await?;
+        }
+        Ok(())
+    }
 }
 
 /// The target of the import.
@@ -113,7 +145,10 @@ fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
 }
 
 async fn load(place: &ImportTarget, args: &ImportArgs, table: &str, paths: &[String], quiet: bool) -> Result<Imported> {
-    let scan = FileScan::open(paths, read_options(args)).map_err(CliError::message)?;
+    let scan = FileScan::open(paths, read_options(args)?).map_err(CliError::message)?;
+    if !quiet {
+        scan.guesses().into_iter().for_each(note);
+    }
     let bar = progress_bar(table, scan.total_bytes(), quiet);
     let progress = scan.progress();
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
@@ -163,7 +198,7 @@ async fn watch<T>(work: impl Future<Output = T>, bar: &ProgressBar, progress: &A
     }
 }
 
-fn read_options(args: &ImportArgs) -> ReadOptions {
+fn read_options(args: &ImportArgs) -> Result<ReadOptions> {
     let mut options = ReadOptions {
         format: args.format.map(file_format),
         on_error: match args.on_error {
@@ -173,13 +208,28 @@ fn read_options(args: &ImportArgs) -> ReadOptions {
         ..ReadOptions::default()
     };
     options.csv.header = args.header;
-    if let Some(delimiter) = args.delimiter {
-        options.csv.delimiter = Some(delimiter);
+    let texts = [
+        ("delimiter", &args.delimiter),
+        ("quote", &args.quote),
+        ("escape", &args.escape),
+        ("comment", &args.comment),
+        ("skip", &args.skip),
+        ("decimal", &args.decimal),
+        ("encoding", &args.encoding),
+    ];
+    let single = texts.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let several = [("date_format", &args.date_format), ("null", &args.null)];
+    let several = several.into_iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
+    for (name, value) in single.chain(several) {
+        options.set(name, value).map_err(CliError::engine)?;
     }
-    if !args.null.is_empty() {
-        options.csv.null = args.null.clone();
+    for text in &args.types {
+        let (column, name) = text.rsplit_once('=').ok_or_else(|| {
+            CliError::with_hint(format!("--type {text} has no type"), "write the column and its type: --type zip=VARCHAR")
+        })?;
+        options.types.push((column.to_string(), type_named(name).map_err(CliError::engine)?));
     }
-    options
+    Ok(options)
 }
 
 pub fn file_format(format: args::FileFormat) -> FileFormat {

@@ -9,13 +9,13 @@ use tokio::runtime::Handle;
 use crate::args::StoreArgs;
 use crate::console::{Console, Settings};
 use crate::errors::{CliError, Result};
-use crate::session::LocalSession;
+use crate::session::{LocalSession, StoreOrigin};
 use crate::store;
 
 pub fn run(runtime: &Handle, store: StoreArgs) -> Result<()> {
     let engine = store::open_to_read(&store, "info")?;
     let info = engine.store().info().map_err(CliError::message)?;
-    let session = Arc::new(LocalSession::new(engine, false)?);
+    let session = Arc::new(LocalSession::new(engine, StoreOrigin::Existing)?);
     let mut console = Console::new(session, runtime, Settings::new(false))?;
     console.say(&format!(
         "store   {}\nmode    {}\nformat  {}\nsize    {}\ntables  {}",

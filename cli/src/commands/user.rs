@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::args::{StoreArgs, UserAction};
 use crate::console::{Console, Footer, Settings};
 use crate::errors::{CliError, Result, ScriptPosition};
-use crate::session::LocalSession;
+use crate::session::{LocalSession, StoreOrigin};
 use crate::store;
 
 pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) -> Result<()> {
@@ -77,7 +77,7 @@ fn execute(runtime: &Handle, engine: &Engine, sql: &str) -> Result<()> {
 fn list(runtime: &Handle, engine: Engine) -> Result<()> {
     let mut settings = Settings::new(false);
     settings.footer = Footer::Off;
-    let mut console = Console::new(Arc::new(LocalSession::new(engine, false)?), runtime, settings)?;
+    let mut console = Console::new(Arc::new(LocalSession::new(engine, StoreOrigin::Existing)?), runtime, settings)?;
     let sql = "SELECT user_name, is_admin, roles, created_at FROM system.users ORDER BY user_name";
     console.run_statement(sql, ScriptPosition { file: None, line: 1 })
 }

@@ -19,7 +19,7 @@ impl Console {
             ));
         }
         let path = history::scratch_file();
-        let text = self.last().unwrap_or_default();
+        let (text, _) = self.last().unwrap_or_default();
         let edited = edit(&path, &text);
         let _ = fs::remove_file(&path);
         let edited = edited.map_err(|error| CliError::file(path.display(), error))?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use nu_ansi_term::Style;
 
 use super::settings::Settings;
-use crate::errors::{Result, colors_wanted};
+use crate::errors::{Result, uses_colors};
 use crate::lexer::{self, Kind};
 use crate::units;
 
@@ -23,7 +23,7 @@ pub struct Summary {
 impl Summary {
     pub fn write(&self, settings: &Settings, out: &mut dyn Write) -> Result<()> {
         if settings.shows_footer() {
-            let style = match colors_wanted(&std::io::stdout()) {
+            let style = match uses_colors(&std::io::stdout()) {
                 true => Style::new().dimmed(),
                 false => Style::new(),
             };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray, UInt64Array};
-use arrow::compute::{cast, concat_batches};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, UInt64Array};
+use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::DataType;
 use engine::{Bytes, RecordBatch, TableListing};
 use futures::TryStreamExt;
@@ -20,6 +20,8 @@ impl Console {
             Listed::Tables => self.list_tables(|table| table.kind != "view", pattern, "tables"),
             Listed::Views => self.list_tables(|table| table.kind == "view", pattern, "views"),
             Listed::Functions => self.list_functions(pattern),
+            Listed::Indexes => self.list_orders(pattern),
+            Listed::Users => self.list_users(pattern),
             Listed::Stores => self.show_store(),
             Listed::Schemas => self.list_schemas(pattern),
         }
@@ -109,6 +111,35 @@ impl Console {
         names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
         names.sort();
         self.show_names("function", names)
+    }
+
+    /// There are no indexes; what stands for them is the order of a table, and its keys.
+    fn list_orders(&mut self, pattern: Option<&str>) -> Result<()> {
+        let sql = "SELECT schema_name AS schema, table_name AS name, cluster_key AS \"ordered by\" FROM system.tables \
+                   WHERE cluster_key IS NOT NULL ORDER BY schema_name, table_name";
+        let none = "there are no indexes: a table with ORDER BY (…) is read where the rows are; \\d TABLE shows its keys";
+        self.show_rows(sql, pattern, none)
+    }
+
+    fn list_users(&mut self, pattern: Option<&str>) -> Result<()> {
+        let sql = "SELECT user_name AS name, is_admin AS admin, roles, created_at AS created FROM system.users ORDER BY user_name";
+        self.show_rows(sql, pattern, "there are no users; quiver user add and CREATE USER make them")
+    }
+
+    /// Shows the rows whose `name` matches the pattern.
+    fn show_rows(&mut self, sql: &str, pattern: Option<&str>, none: &str) -> Result<()> {
+        let session = self.session();
+        let batches: Vec<RecordBatch> = self.ask(async { session.execute(sql).await?.try_collect().await })?;
+        let mut rows = Vec::new();
+        for batch in batches {
+            let names = batch.column_by_name("name").map(|names| cast(names, &DataType::Utf8)).transpose().map_err(CliError::message)?;
+            let names = names.iter().flat_map(|names| names.as_string::<i32>());
+            let is_listed: BooleanArray =
+                names.map(|name| Some(pattern.is_none_or(|pattern| name.is_some_and(|name| matches(pattern, name))))).collect();
+            rows.push(filter_record_batch(&batch, &is_listed).map_err(CliError::message)?);
+        }
+        let Some(schema) = rows.iter().find(|batch| batch.num_rows() > 0).map(RecordBatch::schema) else { return self.say(none) };
+        self.show(&concat_batches(&schema, &rows).map_err(CliError::message)?)
     }
 
     fn list_schemas(&mut self, pattern: Option<&str>) -> Result<()> {

@@ -8,26 +8,30 @@ use std::process::Command;
 use super::settings::parse_format;
 use super::{Console, Destination, Flow, stdout};
 use crate::errors::{CliError, Result, ScriptPosition};
-use crate::meta_command::{self, HELP, Meta};
+use crate::meta_command::{HELP, Meta};
 use crate::{history, sql_help};
 
 /// The depth of included files that counts as a cycle.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
 impl Console {
-    pub fn run_meta(&mut self, line: &str) -> Result<Flow> {
-        match meta_command::parse(line).map_err(CliError::message)? {
+    pub fn run_meta(&mut self, meta: Meta) -> Result<Flow> {
+        match meta {
             Meta::Quit => return Ok(Flow::Leave),
             Meta::Include(path) => return self.include(&path),
             Meta::Edit => return self.edit_last(),
-            Meta::Again => {
-                let sql = self.last()?;
-                self.run_statement(&sql, ScriptPosition::default())?;
-            }
+            Meta::Again { file, expanded } => self.run_again(file.as_deref(), expanded)?,
+            Meta::Watch { pause, times } => self.watch(pause, times)?,
             Meta::Print => {
-                let sql = self.last()?;
+                let (sql, _) = self.last()?;
                 self.say(&sql)?;
             }
+            // The statement that was not finished is gone.
+            Meta::Reset => {}
+            Meta::Copy(text) => self.copy(&text)?,
+            Meta::Set(None) => self.say(&self.variables.list())?,
+            Meta::Set(Some((name, value))) => self.variables.set(name, Some(value)).map_err(CliError::message)?,
+            Meta::Unset(name) => self.variables.set(name, None).map_err(CliError::message)?,
             Meta::Describe(table) => self.describe(&table)?,
             Meta::List { kind, pattern } => self.list(kind, pattern.as_deref())?,
             Meta::Connection => self.show_store()?,
@@ -39,19 +43,17 @@ impl Console {
             }
             Meta::Shell(command) => self.run_program(&command)?,
             Meta::ChangeDirectory(directory) => change_directory(&directory)?,
-            Meta::Echo(text) => self.say(&text)?,
+            Meta::Echo(text) => self.say(&self.variables.expand(&text))?,
             Meta::Help => self.say(&help())?,
             Meta::SqlHelp(topic) => self.sql_help(topic.as_deref())?,
             Meta::History => self.show_history()?,
-            Meta::Format(_) | Meta::Pset(_) | Meta::Timing(_) | Meta::Expanded(_) => {
-                self.change_setting(line)?;
-            }
+            meta @ (Meta::Format(_) | Meta::Pset(_) | Meta::Timing(_) | Meta::Expanded(_)) => self.change_setting(meta)?,
         }
         Ok(Flow::Continue)
     }
 
-    fn change_setting(&mut self, line: &str) -> Result<()> {
-        let confirmation = match meta_command::parse(line).map_err(CliError::message)? {
+    fn change_setting(&mut self, meta: Meta) -> Result<()> {
+        let confirmation = match meta {
             Meta::Format(Some(name)) => {
                 self.settings.format = Some(parse_format(&name)?);
                 format!("format is {}", self.settings.format_on_screen().name())
@@ -80,9 +82,24 @@ impl Console {
         Ok(screen.flush()?)
     }
 
-    pub fn last(&self) -> Result<String> {
+    pub fn last(&self) -> Result<(String, ScriptPosition)> {
         let none = || CliError::message("there is no last statement yet");
         self.last_statement.clone().ok_or_else(none)
+    }
+
+    /// Runs the last statement once more, into a file or with a line per column if that is wanted.
+    fn run_again(&mut self, file: Option<&str>, expanded: bool) -> Result<()> {
+        let (sql, place) = self.last()?;
+        let file = file.map(|file| Destination::file(Path::new(file))).transpose()?;
+        let destination = file.map(|file| std::mem::replace(&mut self.destination, file));
+        let expanded_before = self.settings.expanded;
+        self.settings.expanded |= expanded;
+        let result = self.run_statement(&sql, place);
+        self.settings.expanded = expanded_before;
+        if let Some(destination) = destination {
+            self.destination = destination;
+        }
+        result
     }
 
     fn include(&mut self, path: &str) -> Result<Flow> {
@@ -126,6 +143,8 @@ fn help() -> String {
     let lines = HELP.iter().map(|(usage, meaning)| format!("  {usage:<24} {meaning}"));
     let mut lines: Vec<String> = lines.collect();
     lines.push(String::new());
+    lines.push("A command may follow a statement: SELECT 1 \\gx. The dot commands of sqlite and DuckDB".into());
+    lines.push("work too, such as .tables, .schema, .mode and .read.".into());
     lines.push("A statement ends with ; and may span lines. Tab completes, Ctrl-R searches".into());
     lines.push("the history, Ctrl-O edits in $EDITOR, Ctrl-C cancels, Ctrl-D leaves.".into());
     lines.join("\n")

@@ -1,6 +1,7 @@
 //! Runs statements and meta commands, and shows their results. The shell, scripts and pipes all
 //! end here.
 
+mod copy;
 mod destination;
 mod edit;
 mod footer;
@@ -10,6 +11,7 @@ mod progress;
 mod settings;
 mod split_batches;
 mod statement;
+mod watch;
 
 use std::future::Future;
 use std::io::{BufRead, BufWriter, StdoutLock};
@@ -18,11 +20,13 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use crate::dot_command;
 use crate::errors::{CliError, Result, ScriptPosition, StatementError};
 use crate::interrupt::{Interrupts, Kind};
-use crate::lexer;
+use crate::meta_command::Meta;
 use crate::script::{Item, Script, StatementText};
 use crate::session::Session;
+use crate::variables::Variables;
 
 pub use destination::Destination;
 pub use edit::editor;
@@ -33,7 +37,8 @@ pub struct Console {
     pub settings: Settings,
     pub destination: Destination,
     pub interrupts: Interrupts,
-    last_statement: Option<String>,
+    last_statement: Option<(String, ScriptPosition)>,
+    variables: Variables,
     /// The depth of included files, because a file may include itself.
     include_depth: usize,
     session: Arc<dyn Session>,
@@ -59,6 +64,7 @@ impl Console {
             destination: Destination::Screen,
             interrupts,
             last_statement: None,
+            variables: Variables::default(),
             include_depth: 0,
             session,
             runtime: runtime.clone(),
@@ -75,22 +81,36 @@ impl Console {
 
     /// Waits for an answer of the session, which Ctrl-C interrupts.
     pub fn ask<T>(&mut self, question: impl Future<Output = std::result::Result<T, StatementError>>) -> Result<T> {
-        if self.settings.interactive {
-            self.interrupts.forget();
-        }
+        self.wait(async { question.await.map_err(CliError::from) })
+    }
+
+    /// Waits for work that Ctrl-C interrupts.
+    pub fn wait<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.forget_interrupts();
         let Console { interrupts, runtime, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
                 stop = interrupts.next() => Err(CliError::Stopped(stop)),
-                answer = question => Ok(answer?),
+                done = work => done,
             }
         })
     }
 
+    /// A Ctrl-C at a pager or another program was not meant for what comes next.
+    fn forget_interrupts(&mut self) {
+        if self.settings.interactive {
+            self.interrupts.forget();
+        }
+    }
+
     /// Runs everything in `input` and stops at the first error. `file` is its name in errors.
     pub fn run_script(&mut self, input: impl BufRead, file: Option<&str>) -> Result<Flow> {
-        let mut script = Script::new(input, split, lexer::is_blank);
+        self.run_items(&mut Script::new(input, split), file)
+    }
+
+    /// The same for a script that the caller has opened.
+    pub fn run_items(&mut self, script: &mut Script<impl BufRead>, file: Option<&str>) -> Result<Flow> {
         loop {
             let item = script.next_item().map_err(|error| match file {
                 Some(file) => CliError::file(file, error),
@@ -98,7 +118,7 @@ impl Console {
             })?;
             let flow = match item {
                 None => return Ok(Flow::Continue),
-                Some(Item::Meta { text, line }) => self.run_meta(&text).map_err(|error| match error {
+                Some(Item::Meta { text, line }) => self.run_command(script, &text, file).map_err(|error| match error {
                     CliError::Message { text, hint } if file.is_some() => {
                         CliError::Message { text: format!("{}:{line}: {text}", file.unwrap_or_default()), hint }
                     }
@@ -115,6 +135,20 @@ impl Console {
             }
         }
     }
+
+    /// Runs a meta command. Some are about the statement before it that has no `;`, as in `SELECT 1 \g`.
+    fn run_command(&mut self, script: &mut Script<impl BufRead>, text: &str, file: Option<&str>) -> Result<Flow> {
+        let meta = dot_command::parse(text).map_err(CliError::message)?;
+        let unfinished = match meta {
+            Meta::Again { .. } | Meta::Watch { .. } | Meta::Edit | Meta::Reset => script.take_unfinished(),
+            Meta::Print => script.unfinished(),
+            _ => None,
+        };
+        if let Some((sql, line)) = unfinished.filter(|_| meta != Meta::Reset) {
+            self.last_statement = Some((sql, ScriptPosition { file: file.map(str::to_string), line }));
+        }
+        self.run_meta(meta)
+    }
 }
 
 /// The time limit for ending the session, so that an unresponsive server does not block the exit.
@@ -125,6 +159,11 @@ impl Drop for Console {
         let closing = self.session.close();
         let _ = self.runtime.block_on(async { tokio::time::timeout(LEAVE_MAX, closing).await });
     }
+}
+
+/// What a person types.
+pub fn interactive_script(text: &str) -> Script<&[u8]> {
+    Script::interactive(text.as_bytes(), split)
 }
 
 /// Splits statements with the engine's lexer. The `;` is not part of the statement.

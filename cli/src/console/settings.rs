@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use terminal_size::{Width, terminal_size};
 
-use crate::errors::{CliError, Result, colors_wanted};
+use crate::errors::{CliError, Result, uses_colors};
 use crate::meta_command::parse_switch;
 use crate::output::{Format, Layout};
 
@@ -74,19 +74,22 @@ impl Settings {
     /// The layout for stdout. Only output for people is coloured and truncated.
     pub fn layout_on_screen(&self) -> Layout {
         let terminal = self.stdout_is_terminal;
-        let is_cut = terminal && self.format_on_screen() == Format::Box && self.rows_max > 0;
-        let wraps = terminal && !self.pager;
+        let is_box = self.format_on_screen() == Format::Box;
+        let is_cut = terminal && is_box && self.rows_max > 0;
+        let width = || terminal_size().filter(|_| terminal).map(|(Width(width), _)| width);
         Layout {
             null: self.null.clone(),
-            color: colors_wanted(&io::stdout()),
+            color: uses_colors(&io::stdout()),
             expanded: self.expanded,
             rows_max: is_cut.then_some(self.rows_max),
-            width_max: terminal_size().filter(|_| wraps).map(|(Width(width), _)| width),
+            width_max: if self.pager { None } else { width() },
+            narrow_max: if self.pager && is_box { width() } else { None },
         }
     }
 
     pub fn layout_in_file(&self) -> Layout {
-        Layout { null: self.null.clone(), color: false, expanded: self.expanded, rows_max: None, width_max: None }
+        let null = self.null.clone();
+        Layout { null, color: false, expanded: self.expanded, rows_max: None, width_max: None, narrow_max: None }
     }
 
     /// `\pset name value`; without a value a switch is toggled. Returns the new state.

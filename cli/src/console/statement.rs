@@ -48,17 +48,25 @@ type Begun<'a> = session::Outcome<'a, Box<dyn Output>>;
 impl Console {
     /// Runs one statement and shows its result. Ctrl-C drops the query, which cancels it.
     pub fn run_statement(&mut self, sql: &str, place: ScriptPosition) -> Result<()> {
-        self.last_statement = Some(sql.to_string());
+        self.forget_interrupts();
+        self.run_at_once(sql, place)
+    }
+
+    /// The same, when a Ctrl-C may have come just before.
+    pub(super) fn run_at_once(&mut self, sql: &str, place: ScriptPosition) -> Result<()> {
+        self.last_statement = Some((sql.to_string(), place.clone()));
+        let sql = self.variables.expand(sql);
         let session = self.session();
-        let outcome = self.run(session.as_ref(), sql, session.execute(sql));
+        let outcome = self.run(session.as_ref(), &sql, session.execute(&sql));
         outcome.map_err(|failure| match failure {
-            Failure::Statement(error) => CliError::Sql { error, sql: sql.to_string(), place },
+            Failure::Statement(error) => CliError::Sql { error, sql, place },
             Failure::Output(error) => error,
         })
     }
 
     /// The same for a Substrait plan.
     pub fn run_plan(&mut self, plan: &[u8]) -> Result<()> {
+        self.forget_interrupts();
         let session = self.session();
         let outcome = self.run(session.as_ref(), "", session.run_plan(plan));
         outcome.map_err(|failure| match failure {
@@ -69,9 +77,6 @@ impl Console {
 
     /// Shows the result of a statement that `begun` starts in this session.
     fn run(&mut self, session: &dyn Session, sql: &str, begun: Begun<'_>) -> Outcome<()> {
-        if self.settings.interactive {
-            self.interrupts.forget();
-        }
         let Console { settings, destination, interrupts, runtime, .. } = self;
         runtime.block_on(async {
             tokio::select! {

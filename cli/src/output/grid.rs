@@ -39,6 +39,13 @@ pub const LINES: GridStyle = GridStyle {
     shows_types: true,
 };
 
+/// A text is never cut to less than this, and the name of a column to less than that.
+const TEXT_CHARS_MIN: u16 = 10;
+const NAME_CHARS_MIN: u16 = 6;
+
+/// Between the words of a cell that is cut, for comfy-table: no cell has it, so that a text is cut in the middle of a word.
+const NO_DELIMITER: char = '\0';
+
 /// comfy-table counts widths in 16 bits, and no screen shows more of a value. `\x` shows all of it.
 const CELL_CHARS_MAX: usize = 10_000;
 
@@ -53,9 +60,12 @@ pub struct Line {
 pub struct Grid {
     look: GridStyle,
     layout: Layout,
-    header: Vec<Cell>,
+    /// The lines of the head of each column.
+    header: Vec<Vec<String>>,
     alignments: Vec<CellAlignment>,
     widths: Option<Vec<u16>>,
+    /// The widths of a table that is cut to fit the screen, without the blanks beside the cells.
+    narrow_widths: Option<Vec<u16>>,
 }
 
 impl Grid {
@@ -68,16 +78,13 @@ impl Grid {
                 false => CellAlignment::Left,
             })
             .collect();
-        let head = |(field, alignment): (&arrow::datatypes::FieldRef, &CellAlignment)| {
-            let name = shorten(harmless(field.name(), true));
-            let text = match look.shows_types {
-                true => format!("{name}\n{}", column_type_name(field)),
-                false => name,
-            };
-            Cell::new_owned(text).set_alignment(*alignment)
+        let head = |field: &arrow::datatypes::FieldRef| -> Vec<String> {
+            let name = shorten(harmless(field.name(), true), CELL_CHARS_MAX);
+            let data_type = look.shows_types.then(|| column_type_name(field));
+            std::iter::once(name).chain(data_type).collect()
         };
-        let header = schema.fields().iter().zip(&alignments).map(head).collect();
-        Grid { look, layout, header, alignments, widths: None }
+        let header = schema.fields().iter().map(head).collect();
+        Grid { look, layout, header, alignments, widths: None, narrow_widths: None }
     }
 
     /// The rows of a batch as cells.
@@ -90,7 +97,7 @@ impl Grid {
             let mut size_bytes = 0;
             for (column, alignment) in self.alignments.iter().enumerate() {
                 let cell = match values.read(row, column, &mut text) {
-                    true => Cell::new_owned(shorten(harmless(&text, false))),
+                    true => Cell::new_owned(shorten(harmless(&text, false), CELL_CHARS_MAX)),
                     false => self.null(),
                 };
                 size_bytes += text.len();
@@ -123,8 +130,10 @@ impl Grid {
         }
         let mut style = self.look.style;
         let mut table = Table::new();
+        table.add_rows(rows.into_iter().map(|line| line.cells));
         if is_first {
-            table.set_header(self.header.clone());
+            self.narrow_widths = self.fitting_widths(&table);
+            table.set_header(self.head());
         } else {
             style.top_border = LineStyle::none();
             style.header_separator = LineStyle::none();
@@ -133,16 +142,56 @@ impl Grid {
             style.bottom_border = LineStyle::none();
         }
         table.load_style(style);
-        table.add_rows(rows.into_iter().map(|line| line.cells));
         self.arrange(&mut table);
         for line in table.lines() {
             writeln!(out, "{line}")?;
         }
         if is_first {
-            let padded = table.column_max_content_widths().into_iter();
-            self.widths = Some(padded.map(|width| width.saturating_add(2)).collect());
+            let widths = self.narrow_widths.clone().unwrap_or_else(|| table.column_max_content_widths());
+            self.widths = Some(widths.into_iter().map(|width| width.saturating_add(2)).collect());
         }
         Ok(())
+    }
+
+    fn head(&self) -> Vec<Cell> {
+        let cell = |(index, (lines, alignment)): (usize, (&Vec<String>, &CellAlignment))| {
+            let width = self.narrow_widths.as_ref().and_then(|widths| widths.get(index));
+            let cut = |line: &String| match width {
+                Some(width) if line.chars().count() > usize::from(*width) => shorten(line.clone(), usize::from(*width).saturating_sub(1)),
+                _ => line.clone(),
+            };
+            Cell::new_owned(lines.iter().map(cut).collect::<Vec<_>>().join("\n")).set_alignment(*alignment)
+        };
+        self.header.iter().zip(&self.alignments).enumerate().map(cell).collect()
+    }
+
+    /// The widths of the columns of rows that are too wide for the screen: long texts and names are cut, but no numbers. `None` if the
+    /// rows fit, or cannot be so narrow.
+    fn fitting_widths(&self, rows: &Table) -> Option<Vec<u16>> {
+        let narrow_max = self.layout.narrow_max?;
+        let mut data = rows.column_max_content_widths();
+        data.resize(self.header.len(), 1);
+        // The least and the whole width of each column.
+        let columns: Vec<(u16, u16)> = self
+            .header
+            .iter()
+            .zip(&self.alignments)
+            .zip(data)
+            .map(|((head, alignment), data)| {
+                let head = head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+                let head = u16::try_from(head).unwrap_or(u16::MAX);
+                let least = if *alignment == CellAlignment::Right { data } else { data.min(TEXT_CHARS_MIN) };
+                (least.max(head.min(NAME_CHARS_MIN)), data.max(head))
+            })
+            .collect();
+        // Two blanks beside each cell, and a line before and after it.
+        let available = usize::from(narrow_max).checked_sub(columns.len() * 3 + 1)?;
+        let widths = |cut: u16| columns.iter().map(move |(least, whole)| (*whole).min(cut).max(*least));
+        let fits = |cut: &u16| widths(*cut).map(usize::from).sum::<usize>() <= available;
+        if fits(&u16::MAX) {
+            return None;
+        }
+        (0..=narrow_max).rev().find(fits).map(|cut| widths(cut).collect())
     }
 
     fn arrange(&self, table: &mut Table) {
@@ -152,6 +201,18 @@ impl Grid {
         };
         if let Some(width) = self.layout.width_max {
             table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+        }
+        if let Some(widths) = &self.narrow_widths {
+            for (index, width) in widths.iter().enumerate() {
+                if let Some(column) = table.column_mut(index) {
+                    column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + 2))).set_delimiter(NO_DELIMITER);
+                }
+            }
+            for row in table.row_iter_mut() {
+                let lines = row.cell_iter().map(|cell| cell.content().matches('\n').count() + 1).max();
+                row.max_height(lines.unwrap_or(1));
+            }
+            return;
         }
         for (index, width) in self.widths.iter().flatten().enumerate() {
             if let Some(column) = table.column_mut(index) {
@@ -173,8 +234,8 @@ impl Grid {
     }
 }
 
-fn shorten(text: String) -> String {
-    match text.char_indices().nth(CELL_CHARS_MAX) {
+fn shorten(text: String, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }

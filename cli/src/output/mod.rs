@@ -70,6 +70,8 @@ pub struct Layout {
     pub rows_max: Option<usize>,
     /// Wrap cells so that the table is no wider than this.
     pub width_max: Option<u16>,
+    /// Cut texts so that the table is no wider than this, if it can be so narrow.
+    pub narrow_max: Option<u16>,
 }
 
 /// Takes the batches of one result. Bytes go to `out`, which the caller owns and flushes.

@@ -7,18 +7,28 @@ use engine::{Binding, Bytes, Engine, EngineError, QueryOutput, QueryReport, Reco
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::{Stream, StreamExt};
 
-use super::{Outcome, Output, Session};
+use super::{Copying, Outcome, Output, Session};
+use crate::copy_command::CopyCommand;
 use crate::errors::{CliError, Result, StatementError};
 
 pub struct LocalSession {
     session: engine::Session,
     engine: Engine,
-    is_temporary: bool,
+    origin: StoreOrigin,
+}
+
+/// Where the store comes from, for the first line of a shell.
+pub enum StoreOrigin {
+    Existing,
+    New,
+    Temporary,
+    /// A temporary one with these tables, which are made of files.
+    Files(Vec<String>),
 }
 
 impl LocalSession {
-    pub fn new(engine: Engine, is_temporary: bool) -> Result<LocalSession> {
-        Ok(LocalSession { session: engine.session().map_err(CliError::engine)?, engine, is_temporary })
+    pub fn new(engine: Engine, origin: StoreOrigin) -> Result<LocalSession> {
+        Ok(LocalSession { session: engine.session().map_err(CliError::engine)?, engine, origin })
     }
 }
 
@@ -67,13 +77,24 @@ impl Session for LocalSession {
         ready(Ok(self.session.column_names(table))).boxed()
     }
 
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>> {
+        let tables = self.session.table_names();
+        ready(Ok(tables.iter().flat_map(|table| self.session.column_names(table)).collect())).boxed()
+    }
+
     fn title(&self) -> Outcome<'_, String> {
         let title = || -> std::result::Result<String, StatementError> {
-            if self.is_temporary {
-                return Ok("a temporary store, gone when you leave (--store DIR keeps one)".to_string());
-            }
-            let info = self.engine.store().info().map_err(StatementError::plain)?;
-            Ok(format!("store {} ({})", info.path.display(), info.mode))
+            let kind = match &self.origin {
+                StoreOrigin::Temporary => return Ok("a temporary store, gone when you leave (--store DIR keeps one)".to_string()),
+                StoreOrigin::Files(tables) => return Ok(format!("{}, in a temporary store, gone when you leave", tables.join(", "))),
+                StoreOrigin::New => "new store",
+                StoreOrigin::Existing => "store",
+            };
+            let store = self.engine.store();
+            let info = store.info().map_err(StatementError::plain)?;
+            let as_of =
+                if store.is_leased() { format!(" at version {}; another process writes to it", info.version) } else { String::new() };
+            Ok(format!("{kind} {} ({}){as_of}", info.path.display(), info.mode))
         };
         ready(title()).boxed()
     }
@@ -94,6 +115,14 @@ impl Session for LocalSession {
 
     fn is_at_hand(&self) -> bool {
         true
+    }
+
+    fn has_files_here(&self) -> bool {
+        true
+    }
+
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>> {
+        Ok(Copying::Statement(copy.statement(path)))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,23 +1,26 @@
 //! Sessions for statements: in this process, or on a server. Code above this module is the same for both.
 //!
 //! - [`local`] — the engine of this process; [`remote`] — a server, over the network
+//! - [`ingest`] — files of this machine that are sent to a server
 //! - [`login`] — the address of the server and the login, from the command line and the environment
 
+pub mod ingest;
 mod local;
 pub mod login;
 mod remote;
 
 use engine::{QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
 use futures::Stream;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, LocalBoxFuture};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::args::{ConnectArgs, StoreArgs};
+use crate::copy_command::CopyCommand;
 use crate::errors::{Result, StatementError};
 use crate::store;
 
-pub use local::LocalSession;
+pub use local::{LocalSession, StoreOrigin};
 pub use remote::RemoteSession;
 
 pub type Outcome<'a, T> = BoxFuture<'a, std::result::Result<T, StatementError>>;
@@ -42,6 +45,8 @@ pub trait Session: Send + Sync {
     fn function_names(&self) -> Outcome<'_, Vec<String>>;
     /// The columns of a table with a name by [`table_name`].
     fn column_names<'a>(&'a self, table: &'a str) -> Outcome<'a, Vec<String>>;
+    /// The columns of all tables.
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>>;
 
     /// The store or the server, for the first line of a shell.
     fn title(&self) -> Outcome<'_, String>;
@@ -50,8 +55,21 @@ pub trait Session: Send + Sync {
 
     /// Whether a query such as one for completion is possible without connecting first.
     fn is_at_hand(&self) -> bool;
+    /// Whether the files that a statement names are those of this machine.
+    fn has_files_here(&self) -> bool;
+    /// How to copy between a table and a file of this machine.
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>>;
     /// Ends the session, so that the server releases its state.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What copies between a table and a file of this machine.
+pub enum Copying<'a> {
+    Statement(String),
+    /// A query, whose rows go to the file.
+    Query(String),
+    /// The rows of the file are sent, and counted.
+    Ingest(LocalBoxFuture<'a, Result<u64>>),
 }
 
 /// The streaming result of a statement.
@@ -66,7 +84,14 @@ pub trait Output: Stream<Item = std::result::Result<RecordBatch, StatementError>
 pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
-        None => Ok(Arc::new(LocalSession::new(store::open(store)?, store.store.is_none())?)),
+        None => {
+            let origin = match (&store.store, store::is_new(store)) {
+                (None, _) => StoreOrigin::Temporary,
+                (Some(_), true) => StoreOrigin::New,
+                (Some(_), false) => StoreOrigin::Existing,
+            };
+            Ok(Arc::new(LocalSession::new(store::open(store)?, origin)?))
+        }
     }
 }
 
@@ -74,7 +99,7 @@ pub fn open(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs) -> Resul
 pub fn open_to_read(runtime: &Handle, store: &StoreArgs, connect: &ConnectArgs, command: &str) -> Result<Arc<dyn Session>> {
     match login::options(connect)? {
         Some(options) => Ok(Arc::new(RemoteSession::connect(runtime, options)?)),
-        None => Ok(Arc::new(LocalSession::new(store::open_to_read(store, command)?, false)?)),
+        None => Ok(Arc::new(LocalSession::new(store::open_to_read(store, command)?, StoreOrigin::Existing)?)),
     }
 }
 

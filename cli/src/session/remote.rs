@@ -9,8 +9,9 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::{Stream, StreamExt};
 use tokio::runtime::Handle;
 
-use super::{Outcome, Output, Session};
-use crate::errors::{Result, StatementError, warn};
+use super::{Copying, Outcome, Output, Session, ingest};
+use crate::copy_command::{CopyCommand, Direction};
+use crate::errors::{CliError, Result, StatementError, warn};
 use crate::lexer::{self, Kind};
 
 pub struct RemoteSession(flight_client::RemoteSession);
@@ -76,6 +77,10 @@ impl Session for RemoteSession {
         self.0.column_names(table).map(plain).boxed()
     }
 
+    fn all_column_names(&self) -> Outcome<'_, Vec<String>> {
+        self.0.all_column_names().map(plain).boxed()
+    }
+
     fn title(&self) -> Outcome<'_, String> {
         async {
             let version = self.0.server_version().await?;
@@ -104,6 +109,26 @@ impl Session for RemoteSession {
 
     fn is_at_hand(&self) -> bool {
         self.0.is_connected()
+    }
+
+    fn has_files_here(&self) -> bool {
+        false
+    }
+
+    fn copy<'a>(&'a self, copy: &'a CopyCommand, path: &'a str) -> Result<Copying<'a>> {
+        if !copy.options.is_empty() {
+            return Err(CliError::with_hint(
+                "\\copy has no options on a server",
+                "the suffix of the file decides the format; quiver import --connect URI has options",
+            ));
+        }
+        Ok(match copy.direction {
+            Direction::From => {
+                let table = copy.table().map_err(CliError::message)?;
+                Copying::Ingest(ingest::append(&self.0, table, path).boxed_local())
+            }
+            Direction::To => Copying::Query(copy.query()),
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,4 +1,4 @@
-//! The completion menu: keywords, tables, columns, functions; meta commands after a `\`.
+//! The completion menu: keywords, tables, columns, functions, and files in quotes; meta commands, and what they take.
 //!
 //! Each Tab queries the tables, so that a table is offered right after its CREATE.
 
@@ -9,9 +9,10 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::runtime::Handle;
 
 use super::keywords::KEYWORDS;
-use crate::lexer::{self, Kind};
-use crate::meta_command;
+use super::paths::paths;
+use crate::lexer::{self, Kind, Token};
 use crate::session::{Outcome, Session, table_name};
+use crate::{dot_command, meta_command};
 
 /// A longer menu is useless; one more letter shortens it.
 const SUGGESTIONS_MAX: usize = 60;
@@ -62,11 +63,14 @@ impl SqlCompleter {
                 }
             }
         } else if !wants_table(line, word) {
-            for table in mentioned(line, &tables) {
-                let columns = self.column_names(table);
-                let fitting = columns.iter().filter(|column| starts_with(column, word));
-                candidates.extend(fitting.map(|column| (quote(column), "column")));
-            }
+            let mentioned = mentioned(line, &tables);
+            let columns: Vec<String> = match mentioned.is_empty() && !word.is_empty() && line.trim() != word {
+                // Before FROM is typed, it may be a column of any table.
+                true => self.ask(|session| session.all_column_names()),
+                false => mentioned.into_iter().flat_map(|table| self.column_names(table)).collect(),
+            };
+            let fitting = columns.iter().filter(|column| starts_with(column, word));
+            candidates.extend(fitting.map(|column| (quote(column), "column")));
         }
         let fitting = tables.iter().filter(|table| starts_with(table, word));
         candidates.extend(fitting.map(|table| (quote_path(table), "table")));
@@ -84,13 +88,22 @@ impl SqlCompleter {
 impl Completer for SqlCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = &line[..pos.min(line.len())];
-        if before.trim_start().starts_with('\\') {
-            return CompletionResult::fresh(meta_suggestions(before, &self.table_names()));
+        let tokens = lexer::tokens(before);
+        let last = tokens.last().copied();
+        let dot = before.len() - before.trim_start().len();
+        if let Some(start) = last.filter(|token| token.kind == Kind::Command).map(|token| token.start) {
+            return CompletionResult::fresh(meta_suggestions(before, start, &self.table_names()));
         }
-        let inside_quote =
-            lexer::tokens(before).last().is_some_and(|token| !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n')));
-        if inside_quote {
-            return CompletionResult::fresh(Vec::new());
+        if before[dot..].starts_with('.') {
+            return CompletionResult::fresh(meta_suggestions(before, dot, &self.table_names()));
+        }
+        let is_quote = |token: &Token| !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n'));
+        if let Some(quote) = last.filter(is_quote) {
+            let is_path = quote.kind == Kind::Text && self.session.has_files_here() && wants_path(before, &tokens);
+            let start = quote.start + 1;
+            let paths = if is_path { paths(&before[start..]) } else { Vec::new() };
+            let paths = paths.into_iter().map(|path| (path, "file")).collect();
+            return CompletionResult::fresh(menu(paths, Span::new(start, pos)));
         }
         let start = word_start(before);
         let candidates = self.sql_suggestions(line, &before[start..]);
@@ -111,20 +124,43 @@ fn menu(candidates: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> 
     suggestions.collect()
 }
 
-/// `\d fl⇥` completes tables, `\ti⇥` the command itself.
-fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+/// The commands that take a file or a directory.
+const TAKE_PATHS: [&str; 14] =
+    ["\\!", "\\cd", "\\copy", "\\g", "\\gx", "\\i", "\\include", "\\ir", "\\o", "\\out", ".cd", ".output", ".read", ".shell"];
+
+/// `\ti⇥` completes the command itself, `\d fl⇥` tables, `\i fl⇥` files. The command starts at `command`.
+fn meta_suggestions(before: &str, command: usize, tables: &[String]) -> Vec<Suggestion> {
+    let is_break = |c: char| c.is_ascii_whitespace() || c == '\'';
+    let start = before[command..].rfind(is_break).map_or(command, |at| command + at + 1);
     let word = &before[start..];
     let span = Span::new(start, before.len());
-    let candidates = if word.starts_with('\\') {
-        let names = meta_command::HELP.iter().map(|(usage, _)| meta_command::name_of(usage));
+    if start == command {
+        let names = meta_command::HELP.iter().map(|(usage, _)| meta_command::name_of(usage)).chain(dot_command::names());
         let fitting = names.filter(|name| name.starts_with(word));
-        fitting.map(|name| (name.to_string(), "command")).collect()
-    } else {
+        return menu(fitting.map(|name| (name.to_string(), "command")).collect(), span);
+    }
+    let name = before[command..].split_whitespace().next().unwrap_or_default();
+    let takes_path = TAKE_PATHS.contains(&name);
+    let mut candidates = Vec::new();
+    if !takes_path || name == "\\copy" {
         let fitting = tables.iter().filter(|table| starts_with(table, word));
-        fitting.map(|table| (quote_path(table), "table")).collect()
-    };
+        candidates.extend(fitting.map(|table| (quote_path(table), "table")));
+    }
+    if takes_path {
+        candidates.extend(paths(word).into_iter().map(|path| (path, "file")));
+    }
     menu(candidates, span)
+}
+
+/// Whether the open quote at the end is that of a file.
+fn wants_path(before: &str, tokens: &[Token]) -> bool {
+    let solid = tokens.iter().rev().skip(1).filter(|token| token.kind != Kind::Blank);
+    let mut words = solid.map(|token| before[token.start..token.end].to_ascii_uppercase());
+    match words.next().as_deref() {
+        Some("FROM" | "JOIN" | "TO" | "LOCATION") => true,
+        Some("(") => words.next().is_some_and(|word| word.starts_with("READ_")),
+        _ => false,
+    }
 }
 
 /// The start of the name that ends at the cursor. A dotted name counts as one.
@@ -141,7 +177,7 @@ fn wants_table(line: &str, word: &str) -> bool {
         .iter()
         .rfind(|token| token.kind != Kind::Blank)
         .map(|token| before[token.start..token.end].to_ascii_uppercase());
-    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE"))
+    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE" | "SUMMARIZE"))
 }
 
 /// The tables that the statement names anywhere.

@@ -10,7 +10,7 @@ use super::completer::SqlCompleter;
 use super::highlighter::SqlHighlighter;
 use super::validator::StatementValidator;
 use crate::console::Console;
-use crate::errors::{Result, colors_wanted, warn};
+use crate::errors::{Result, uses_colors, warn};
 use crate::history;
 
 const HISTORY_ENTRIES_MAX: usize = 10_000;
@@ -27,7 +27,7 @@ pub fn new(console: &Console) -> Result<Reedline> {
         .with_hinter(Box::new(hinter))
         .with_validator(Box::new(StatementValidator))
         .with_edit_mode(Box::new(keys()))
-        .with_ansi_colors(colors_wanted(&std::io::stdout()))
+        .with_ansi_colors(uses_colors(&std::io::stdout()))
         .use_bracketed_paste(true)
         .with_break_signal(console.interrupts.editor_break())
         .with_buffer_editor(crate::console::editor(), history::scratch_file())

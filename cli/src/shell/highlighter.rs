@@ -11,10 +11,6 @@ pub struct SqlHighlighter;
 impl Highlighter for SqlHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
         let mut styled = StyledText::new();
-        if line.trim_start().starts_with('\\') {
-            styled.push((Color::Purple.normal(), line.to_string()));
-            return styled;
-        }
         for token in lexer::tokens(line) {
             let text = &line[token.start..token.end];
             styled.push((style(token.kind, text), text.to_string()));
@@ -31,6 +27,7 @@ fn style(kind: Kind, text: &str) -> Style {
         Kind::Number => Color::Cyan.normal(),
         Kind::Comment => Style::new().dimmed(),
         Kind::QuotedName => Color::Yellow.normal(),
+        Kind::Command => Color::Purple.normal(),
         Kind::Word | Kind::Symbol | Kind::Blank => Style::new(),
     }
 }

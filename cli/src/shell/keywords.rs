@@ -123,6 +123,7 @@ pub const KEYWORDS: &[&str] = &[
     "SNAPSHOT",
     "SNAPSHOTS",
     "STORED",
+    "SUMMARIZE",
     "SYSTEM",
     "SYSTEM_TIME",
     "TABLE",

@@ -4,14 +4,16 @@ mod completer;
 mod editor;
 mod highlighter;
 mod keywords;
+mod paths;
 mod prompt;
 mod validator;
 
-use reedline::Signal;
+use reedline::{EditCommand, Reedline, Signal};
 
-use crate::console::{Console, Flow};
+use crate::console::{self, Console, Flow};
 use crate::errors::{CliError, Result, warn};
 use crate::interrupt::StopRequest;
+use crate::meta_command::Meta;
 use prompt::QuiverPrompt;
 
 /// Runs until the user leaves. It shows errors of statements and goes on.
@@ -38,7 +40,7 @@ pub fn run(console: &mut Console) -> Result<()> {
                 return Err(CliError::message(format!("cannot read the terminal: {error}")));
             }
         };
-        match run_line(console, &text) {
+        match run_line(console, &mut editor, &text) {
             Ok(Flow::Continue) => {}
             Ok(Flow::Leave) => return Ok(()),
             Err(error) if ends_shell(&error) => return Err(error),
@@ -47,18 +49,24 @@ pub fn run(console: &mut Console) -> Result<()> {
     }
 }
 
-fn run_line(console: &mut Console, text: &str) -> Result<Flow> {
-    match plain_word_command(text.trim()) {
-        Some(command) => console.run_meta(command),
-        None => console.run_script(text.as_bytes(), None),
+fn run_line(console: &mut Console, editor: &mut Reedline, text: &str) -> Result<Flow> {
+    if let Some(command) = plain_word_command(text.trim()) {
+        return console.run_meta(command);
     }
+    let mut script = console::interactive_script(text);
+    let flow = console.run_items(&mut script, None);
+    // After a command such as `\x`, the statement before it is typed on.
+    if let Some((sql, _)) = script.take_unfinished() {
+        editor.run_edit_commands(&[EditCommand::InsertString(format!("{sql}\n"))]);
+    }
+    flow
 }
 
 /// Words that newcomers type, and that are not SQL.
-fn plain_word_command(text: &str) -> Option<&'static str> {
+fn plain_word_command(text: &str) -> Option<Meta> {
     match text.trim_end_matches(';').trim_end().to_ascii_lowercase().as_str() {
-        "exit" | "quit" => Some("\\q"),
-        "help" => Some("\\?"),
+        "exit" | "quit" => Some(Meta::Quit),
+        "help" => Some(Meta::Help),
         _ => None,
     }
 }

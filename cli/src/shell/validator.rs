@@ -1,9 +1,9 @@
 //! Decides whether Enter runs the text or starts another line.
 
-use engine::Session;
 use reedline::{ValidationResult, Validator};
 
-use crate::lexer;
+use crate::console;
+use crate::script::Item;
 
 pub struct StatementValidator;
 
@@ -14,14 +14,14 @@ impl Validator for StatementValidator {
 }
 
 fn is_finished(text: &str) -> bool {
-    let trimmed = text.trim();
-    if trimmed.starts_with('\\') || super::plain_word_command(trimmed).is_some() {
+    if super::plain_word_command(text.trim()).is_some() {
         return true;
     }
-    if lexer::is_blank(text) {
-        return true;
+    let mut script = console::interactive_script(text);
+    let mut last = None;
+    while let Ok(Some(item)) = script.next_item() {
+        last = Some(item);
     }
-    let open_at_end = lexer::tokens(text).last().is_some_and(|token| !token.closed);
-    let parts = Session::split_statements(text);
-    !open_at_end && parts.last().is_some_and(|part| part.complete)
+    let last_line = text.trim_end().lines().count();
+    script.is_blank() || matches!(last, Some(Item::Meta { line, .. }) if line == last_line)
 }

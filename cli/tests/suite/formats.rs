@@ -16,6 +16,18 @@ fn csv_keeps_null_and_the_empty_string_apart() {
 }
 
 #[test]
+fn csv_on_the_screen_has_lists_and_structs_as_text() {
+    let sql = "select [1, 2, null] as l, {'a': 1} as s, 3 as n, cast(null as int[]) as e";
+    assert_eq!(show("csv", sql), "l,s,n,e\n\"[1, 2, NULL]\",{a: 1},3,\n");
+    let place = Place::new();
+    place.run(&["-o", "out.csv", "-c", sql]).ok();
+    assert!(fs::read_to_string(place.path("out.csv")).expect("the file").ends_with(",{a: 1},3,\n"));
+    // A file that is to be read again has no such texts.
+    let refused = run(&["-c", &format!("copy ({sql}) to 'refused.csv'")], "");
+    assert!(refused.status == 1 && refused.err.contains("which CSV cannot hold"), "{}", refused.err);
+}
+
+#[test]
 fn json_is_one_object_per_line_with_every_key() {
     let out = show("json", ROWS);
     let lines: Vec<&str> = out.lines().collect();

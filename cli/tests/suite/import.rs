@@ -60,6 +60,26 @@ fn delimiters_and_null_tokens_are_what_the_user_says() {
 }
 
 #[test]
+fn what_was_guessed_is_said_and_options_say_otherwise() {
+    let place = Place::new();
+    place.write("t.csv", "a report\nzip;size\n501;1,5\n502;2,5\n");
+    let output = place.quiver(&["import", "t.csv"]);
+    assert_eq!(output.status, 0, "{}", output.err);
+    let note = "note: t.csv: the delimiter is ';'; line 1 is above the table";
+    assert!(output.err.contains(note), "{}", output.err);
+    let args =
+        ["import", "--replace", "--delimiter", ";", "--skip", "1", "--header", "true", "--decimal", ",", "--type", "zip=VARCHAR", "t.csv"];
+    let output = place.quiver(&args);
+    assert_eq!((output.status, output.err.as_str()), (0, ""));
+    let sql = "select max(zip || '!') as z, max(size) as s from t";
+    assert_eq!(place.quiver(&["--format", "csv", "-c", sql]).ok(), "z,s\n502!,2.5\n");
+    for wrong in [["--type", "zip"], ["--type", "zip=COLOUR"], ["--skip", "x"], ["--encoding", "ebcdic"]] {
+        let output = place.quiver(&[&["import", "--replace"], wrong.as_slice(), &["t.csv"]].concat());
+        assert!(output.status != 0 && output.err.contains("error: "), "{}", output.err);
+    }
+}
+
+#[test]
 fn an_import_without_a_store_is_refused() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");

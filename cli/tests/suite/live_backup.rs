@@ -13,14 +13,14 @@ use crate::quiver::{Place, command};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A shell in another process that has the store open.
-struct Shell {
-    process: Child,
+pub struct Shell {
+    pub process: Child,
     keys: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Shell {
-    fn open(place: &Place, switches: &[&str]) -> Shell {
+    pub fn open(place: &Place, switches: &[&str]) -> Shell {
         let store = place.store();
         let mut shell = command(&[&["--store", &store, "--format", "csv"], switches].concat());
         let mut process = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -31,16 +31,16 @@ impl Shell {
         shell
     }
 
-    fn run(&mut self, line: &str) {
+    pub fn run(&mut self, line: &str) {
         writeln!(self.keys.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn next(&mut self) -> String {
+    pub fn next(&mut self) -> String {
         self.lines.next().unwrap().unwrap()
     }
 
     /// Leaves as a user does.
-    fn close(mut self) {
+    pub fn close(mut self) {
         drop(self.keys.take());
         assert!(self.process.wait().unwrap().success());
     }
@@ -132,7 +132,7 @@ fn a_store_under_constant_writes_is_backed_up_and_the_next_backup_is_incremental
     let (output, rows) = (first.0.ok(), first.1);
     assert!(output.starts_with("version ") && output.contains("4 files linked (") && output.contains(" files copied ("), "{output}");
     let output = second.ok();
-    assert!(output.contains("4 files there already (") && !output.contains("linked"), "{output}");
+    assert!(output.contains("4 files unchanged (") && !output.contains("linked"), "{output}");
     let rows_then = numbers_in(&place, "kept/backup", "second");
     assert!(rows < rows_then && rows_then <= last, "{rows}, then {rows_then}, of {last}");
     shell.close();

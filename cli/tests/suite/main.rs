@@ -1,6 +1,8 @@
 //! Runs the real `quiver` binary, and the unit tests of the modules that need no engine.
 
 mod backup;
+mod beside;
+mod commands;
 mod errors;
 mod formats;
 mod import;

@@ -20,6 +20,22 @@ fn several_texts_and_files_run_in_the_order_given() {
 }
 
 #[test]
+fn files_and_stores_are_opened_by_their_paths() {
+    let place = Place::new();
+    let [towns, rivers] = [place.write("towns.csv", "name,n\nBerlin,4\n"), place.write("rivers.json", "{\"name\":\"Spree\",\"n\":3}\n")];
+    let sql = "select t.name || r.name as pair, t.n + r.n as n from towns t, rivers r";
+    assert_eq!(place.run(&[&towns, &rivers, "--format", "csv", "-c", sql]).ok(), "pair,n\nBerlinSpree,7\n");
+    place.quiver(&["import", &towns]).ok();
+    assert_eq!(place.run(&[&place.store(), "--format", "csv", "-c", "select n from towns"]).ok(), "n\n4\n");
+    let missing = place.run(&["nowhere.csv", "-c", "select 1"]);
+    assert!(missing.status == 1 && missing.err.contains("there is no file nowhere.csv"), "{}", missing.err);
+    let refused = place.quiver(&[&towns, "-c", "select 1"]);
+    assert!(refused.status == 2 && refused.err.contains("quiver import --store DIR FILE"), "{}", refused.err);
+    let misspelt = place.run(&["improt", &towns]);
+    assert!(misspelt.status == 2 && misspelt.err.contains("no file 'improt'; did you mean import?"), "{}", misspelt.err);
+}
+
+#[test]
 fn a_dash_as_file_is_standard_input() {
     assert_eq!(run(&["--format", "csv", "-f", "-"], "select 1 as a").ok(), "a\n1\n");
 }

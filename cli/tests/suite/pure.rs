@@ -1,6 +1,10 @@
 //! Modules of the binary whose own tests run here. They need no engine; a test target of the
 //! binary itself would cost a second link of everything below it.
 
+#[path = "../../src/copy_command.rs"]
+mod copy_command;
+#[path = "../../src/dot_command.rs"]
+mod dot_command;
 #[path = "../../src/error_mark.rs"]
 mod error_mark;
 #[path = "../../src/shell/keywords.rs"]
@@ -17,3 +21,5 @@ mod split_batches;
 mod table_name;
 #[path = "../../src/units.rs"]
 mod units;
+#[path = "../../src/variables.rs"]
+mod variables;

@@ -354,13 +354,13 @@ fn the_bar_says_what_was_touched_here_and_on_a_server() {
     place.quiver(&table).ok();
     served.quiver(&table).ok();
     let store = place.store();
-    let is_told = |shown: String| shown.contains(", touched ") && !shown.contains(", touched 0 B");
+    let shows_progress = |shown: String| shown.contains(", touched ") && !shown.contains(", touched 0 B");
     for args in [["--store", store.as_str()], ["--connect", served.uri.as_str()]] {
         let mut terminal = Terminal::open(&args);
         terminal.wait_for(PROMPT);
         for start in ["", "create table u as "] {
             terminal.press(&format!("{start}select count(*) as n from t a, t b where a.a * b.a % 1000003 = -1;\r"));
-            while !is_told(terminal.wait_for("Ctrl-C cancels")) {}
+            while !shows_progress(terminal.wait_for("Ctrl-C cancels")) {}
             terminal.press("\u{3}");
             terminal.wait_for("error: cancelled");
         }

@@ -19,6 +19,37 @@ fn the_banner_says_that_the_store_is_temporary() {
 }
 
 #[test]
+fn a_store_that_is_new_is_said_to_be_new() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name).display().to_string());
+    let mut terminal = Terminal::open(&["--store", &first]);
+    terminal.wait_for(": new store ");
+    terminal.wait_for(PROMPT);
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+    let mut terminal = Terminal::open(&["--store", &first]);
+    assert!(!terminal.wait_for(PROMPT).contains("new store"));
+    let mut terminal = Terminal::open(&["--store", &second, "-c", "select 1 as one"]);
+    terminal.wait_for("note: ");
+    terminal.wait_for("is a new store");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_file_is_a_table_of_a_shell_on_it() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("towns.csv");
+    fs::write(&file, "name,people\nBerlin,4\n").expect("a file");
+    let mut terminal = Terminal::open(&[&file.display().to_string()]);
+    terminal.wait_for("towns, in a temporary store");
+    terminal.wait_for(PROMPT);
+    terminal.press("select people * 7 as sevenfold from towns;\r");
+    terminal.wait_for("│        28 │");
+    terminal.press("\\q\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
 fn a_statement_may_span_lines_and_ends_with_a_semicolon() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for(PROMPT);
@@ -102,6 +133,32 @@ fn a_new_table_is_completed_at_once() {
 }
 
 #[test]
+fn a_column_is_completed_before_its_table_is_named() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("create table t as select 7 as wonderful_column;\r");
+    terminal.wait_for("CREATE TABLE (");
+    terminal.press("select wonde\t");
+    terminal.wait_for("wonderful_column");
+    terminal.press("\u{3}\u{4}");
+}
+
+#[test]
+fn files_are_completed_after_commands_and_in_quotes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("wonderful.sql"), "select 42 as answer;").expect("a file");
+    let start = format!("{}/wonde", directory.path().display());
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    for typed in [format!("\\i {start}"), format!("copy t from '{start}")] {
+        terminal.press(&format!("{typed}\t"));
+        terminal.wait_for("wonderful.sql");
+        terminal.press("\u{3}");
+        terminal.wait_for(PROMPT);
+    }
+}
+
+#[test]
 fn a_long_result_shows_its_ends_and_says_so() {
     let mut terminal = Terminal::open_with(&[], &[("PAGER", "cat")]);
     terminal.wait_for(PROMPT);
@@ -124,6 +181,20 @@ fn a_result_larger_than_the_screen_goes_through_the_pager() {
 }
 
 #[test]
+fn a_table_that_is_a_little_too_wide_is_narrowed_and_not_paged() {
+    let mut terminal = Terminal::open_with(&[], &[("PAGER", "sed 's/^/paged: /'")]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 1234567 as n, repeat('wide ', 40) as w, 'a' as a_name_of_thirty_characters_xxx;\r");
+    let shown = terminal.wait_for("(1 row, ");
+    assert!(!shown.contains("paged: ") && shown.contains("│ 1234567 │ wide wide ") && shown.contains("…"), "{shown}");
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('│')).collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.chars().count() == 100), "{shown}");
+    let numbers: Vec<String> = (0..20).map(|index| format!("1234567890 as n{index}")).collect();
+    terminal.press(&format!("select {};\r", numbers.join(", ")));
+    terminal.wait_for("paged: ");
+}
+
+#[test]
 fn the_history_is_kept_in_the_state_directory() {
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for(PROMPT);
@@ -140,7 +211,41 @@ fn words_that_newcomers_type_are_understood() {
     terminal.wait_for(PROMPT);
     terminal.press("help\r");
     terminal.wait_for("\\conninfo");
+    terminal.press(".tables\r");
+    terminal.wait_for("there are no tables or views");
     terminal.press("exit\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_command_works_inside_of_a_statement_that_is_typed() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 4 as four\r");
+    terminal.wait_for("...> ");
+    terminal.press("\\x\r");
+    terminal.wait_for("expanded is on");
+    terminal.wait_for("select 4 as four");
+    terminal.press(", 2 as two;\r");
+    terminal.wait_for("four | 4");
+    terminal.wait_for("two  | 2");
+    terminal.press("\\q\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn ctrl_c_ends_a_watched_statement_and_not_the_shell() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 40 + 2 as answer \\watch 0.01\r");
+    for _ in 0..3 {
+        terminal.wait_for("│     42 │");
+    }
+    terminal.press("\u{3}");
+    terminal.wait_for(PROMPT);
+    terminal.press("select 7 * 6 as still_here;\r");
+    terminal.wait_for("still_here │");
+    terminal.press("\\q\r");
     assert_eq!(terminal.ended(), 0);
 }
 

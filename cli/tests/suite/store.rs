@@ -174,6 +174,25 @@ fn a_store_opened_to_read_refuses_to_change() {
 }
 
 #[test]
+fn rows_of_a_small_table_come_in_its_order() {
+    let place = Place::new();
+    let fill = "insert into t select value from generate_series(1, 300000) as g (value)";
+    place.quiver(&["-c", "create table t (n bigint) order by (n)", "-c", fill]).ok();
+    let queries = [
+        ("select n from t", 300_000),
+        ("select n, n + 1 as m from t where n % 3 <> 0", 200_000),
+        ("select n, n * 2 as m from t where n > 10 limit 250000", 250_000),
+        ("select n, n * 2 as m from t limit 250000", 250_000),
+    ];
+    for (sql, rows) in queries {
+        let out = place.quiver(&["--threads", "4", "--format", "csv", "-c", sql]).ok();
+        let first = |line: &str| line.split(',').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let numbers: Vec<u64> = out.lines().skip(1).map(first).collect();
+        assert!(numbers.len() == rows && numbers.is_sorted(), "{sql}");
+    }
+}
+
+#[test]
 fn a_table_without_a_schema_is_described_as_sql_means_it() {
     let place = Place::new();
     place.quiver(&["-c", "create table t (stored int)"]).ok();

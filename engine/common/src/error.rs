@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use datafusion::common::{DataFusionError, ResolvedTableReference};
 use pmem_store::StoreError;
+use pmem_store::lock::{LockError, LockKind};
 
 use crate::error::export::ExportError;
 use crate::error::import::ImportError;
@@ -129,6 +130,9 @@ impl EngineError {
             EngineError::QueueTimedOut { .. } => Some("try again later; system.queries lists what runs, and queries_max is how many may"),
             EngineError::NoSuchQuery { .. } => Some("system.queries lists those that run"),
             EngineError::NotOwnQuery { .. } => Some("ask an administrator to end it"),
+            EngineError::Store(StoreError::Lock(LockError::InUse { kind: LockKind::Exclusive, .. })) => {
+                Some("its last version can be read meanwhile: with --read-only, or read_only=True in Python")
+            }
             _ => None,
         }
     }

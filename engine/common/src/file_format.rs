@@ -40,3 +40,26 @@ impl FromStr for FileFormat {
         }
     }
 }
+
+/// The table functions that read files, each with its format.
+pub const FILE_READERS: [(&str, FileFormat); 9] = [
+    ("read_csv", FileFormat::Csv),
+    ("read_csv_auto", FileFormat::Csv),
+    ("read_parquet", FileFormat::Parquet),
+    ("parquet_scan", FileFormat::Parquet),
+    ("read_json", FileFormat::Json),
+    ("read_json_auto", FileFormat::Json),
+    ("read_ndjson", FileFormat::Json),
+    ("read_ndjson_auto", FileFormat::Json),
+    ("read_arrow", FileFormat::Arrow),
+];
+
+/// Whether a name in FROM that no table has is read as a path: of a file, of a directory, or a pattern.
+pub fn is_file_name(name: &str) -> bool {
+    const ENDS: [&str; 19] = [
+        ".csv", ".tsv", ".tab", ".psv", ".tbl", ".parquet", ".pq", ".json", ".ndjson", ".jsonl", ".arrow", ".arrows", ".ipc", ".feather",
+        ".gz", ".zst", ".zip", ".txt", ".xlsx",
+    ];
+    let name = name.to_ascii_lowercase();
+    name.contains(['/', '*']) || ENDS.iter().any(|end| name.ends_with(end))
+}

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod count;
 pub mod engine_settings;
 pub mod error;
+pub mod file_directories;
 pub mod file_format;
 pub mod interval_text;
 pub mod masked_values;

@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Visitor};
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::QuiverDialect;
+use crate::walk::Walk;
 use common::error::nearest;
 
 /// Longer statements are not typed by hand.
@@ -16,7 +17,7 @@ pub fn similar_alias(sql: &str, name: &str) -> Option<String> {
         return None;
     }
     let statements = Parser::parse_sql(&QuiverDialect, sql).ok()?;
-    match statements.visit(&mut Selects { name }) {
+    match statements.walk(&mut Selects { name }) {
         ControlFlow::Break(alias) => Some(alias),
         ControlFlow::Continue(()) => None,
     }
@@ -30,7 +31,7 @@ impl Visitor for Selects<'_> {
     type Break = String;
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
-        let is_named = select.having.as_ref().is_some_and(|having| having.visit(&mut NameFinder { name: self.name }).is_break());
+        let is_named = select.having.as_ref().is_some_and(|having| having.walk(&mut NameFinder { name: self.name }).is_break());
         let aliases = select.projection.iter().filter_map(|item| match item {
             SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.as_str()),
             _ => None,

@@ -3,10 +3,11 @@
 
 use std::ops::ControlFlow;
 
+use crate::walk::WalkMut;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Subscript,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 
 const FUNCTION: &str = "make_array";
@@ -15,7 +16,7 @@ const FUNCTION: &str = "make_array";
 pub fn rewrite_arrays(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
-            let _ = statement.visit(&mut ArrayRewriter::default());
+            let _ = statement.walk_mut(&mut ArrayRewriter::default());
         }
         Statement::Explain(explain) => rewrite_arrays(&mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}

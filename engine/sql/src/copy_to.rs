@@ -1,8 +1,8 @@
-//! `COPY table TO 'file'` and `COPY (query) TO 'file'`, with DataFusion's options or PostgreSQL's.
+//! `COPY table TO 'file'`, `COPY (query) TO 'file'` and `COPY table FROM 'file'`, with DataFusion's options or PostgreSQL's.
 
 use datafusion::common::DataFusionError;
-use datafusion::sql::sqlparser::ast::{self, Query};
-use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect};
+use datafusion::sql::sqlparser::ast::Query;
+use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -13,6 +13,14 @@ use common::error::EngineError;
 
 pub struct CopyTo {
     pub query: Box<Query>,
+    pub path: String,
+    /// Names in lower case, without the prefix `format.`.
+    pub options: Vec<(String, String)>,
+}
+
+pub struct CopyFrom {
+    /// As SQL writes it.
+    pub table: String,
     pub path: String,
     /// Names in lower case, without the prefix `format.`.
     pub options: Vec<(String, String)>,
@@ -33,11 +41,32 @@ pub fn is_copy_from(tokens: &[TokenWithSpan]) -> bool {
     false
 }
 
-/// Parses `COPY … FROM` in PostgreSQL's dialect, which supports it.
-pub fn parse_from(sql: &str) -> Result<Box<ast::Statement>, DataFusionError> {
-    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql)?;
-    match (statements.pop(), statements.is_empty()) {
-        (Some(copy @ ast::Statement::Copy { to: false, .. }), true) => Ok(Box::new(copy)),
+pub fn parse_from(dialect: &dyn Dialect, tokens: Vec<TokenWithSpan>) -> Result<CopyFrom, DataFusionError> {
+    let unsupported = |feature: &str, hint| Err(EngineError::unsupported(feature, Some(hint)).into_datafusion());
+    let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens);
+    parser.expect_keyword(Keyword::COPY)?;
+    if parser.peek_token().token == Token::LParen {
+        return unsupported("COPY (query) FROM", "copy into a table");
+    }
+    let table = parser.parse_object_name(false)?.to_string();
+    if parser.peek_token().token == Token::LParen {
+        return unsupported("COPY into some columns", "columns are matched by name; leave the list out");
+    }
+    parser.expect_keyword(Keyword::FROM)?;
+    if let Token::Word(_) = parser.peek_token().token {
+        return unsupported("COPY from STDIN or a program", "copy from a file");
+    }
+    let path = parser.parse_literal_string()?;
+    if let Token::Word(word) = parser.peek_token().token
+        && !matches!(word.keyword, Keyword::WITH | Keyword::OPTIONS | Keyword::STORED)
+    {
+        let feature = format!("COPY option {}", word.value.to_uppercase());
+        return unsupported(&feature, "write options in parentheses: (FORMAT csv)");
+    }
+    let options = parse_options(&mut parser)?;
+    let _ = parser.consume_token(&Token::SemiColon);
+    match parser.peek_token().token {
+        Token::EOF => Ok(CopyFrom { table, path, options }),
         _ => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
     }
 }
@@ -90,7 +119,7 @@ fn parse_options(parser: &mut Parser<'_>) -> Result<Vec<(String, String)>, DataF
     }
 }
 
-/// `(name value, name = value, name)`; a name alone means true.
+/// `(name value, name = value, name, name [value, value])`; a name alone means true, and NULL with a list is there several times.
 fn option_list(parser: &mut Parser<'_>, options: &mut Vec<(String, String)>) -> Result<(), DataFusionError> {
     parser.expect_token(&Token::LParen)?;
     loop {
@@ -101,11 +130,21 @@ fn option_list(parser: &mut Parser<'_>, options: &mut Vec<(String, String)>) -> 
         let name = name.to_ascii_lowercase();
         let name = name.strip_prefix("format.").unwrap_or(&name).to_string();
         let _ = parser.consume_token(&Token::Eq);
-        let value = match parser.peek_token().token {
-            Token::Comma | Token::RParen => "true".to_string(),
-            _ => word_or_text(parser)?,
+        let values = match parser.peek_token().token {
+            Token::Comma | Token::RParen => vec!["true".to_string()],
+            Token::LBracket if !matches!(name.as_str(), "null" | "nullstr" | "null_value") => {
+                let message = format!("the option {name} has one value, and no list");
+                return Err(EngineError::Sql { message, position: None, hint: None }.into_datafusion());
+            }
+            Token::LBracket => {
+                parser.next_token();
+                let values = parser.parse_comma_separated(word_or_text)?;
+                parser.expect_token(&Token::RBracket)?;
+                values
+            }
+            _ => vec![word_or_text(parser)?],
         };
-        options.push((name, value));
+        options.extend(values.into_iter().map(|value| (name.clone(), value)));
         if !parser.consume_token(&Token::Comma) {
             parser.expect_token(&Token::RParen)?;
             return Ok(());

@@ -1,8 +1,8 @@
-//! The dialect of statements: sqlparser's generic one, except for numbers and the precedence of `^`.
+//! The dialect of statements: sqlparser's generic one, except for numbers, the precedence of `^`, and what `IN` takes.
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -47,10 +47,13 @@ impl Dialect for QuiverDialect {
     }
 
     /// `IN ((SELECT …), 7)`: sqlparser parses a list that begins with a query as one query. `a IS DISTINCT FROM b AND c`: it compares `a`
-    /// with `b AND c`.
+    /// with `b AND c`. `IN ?`: it has no list that is a parameter.
     fn parse_infix(&self, parser: &mut Parser<'_>, expr: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
         if begins_list_with_query(parser) {
             return Some(list_with_query(parser, expr));
+        }
+        if is_in_parameter(parser) {
+            return Some(in_parameter(parser, expr));
         }
         let negated = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
         if !negated && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
@@ -99,6 +102,24 @@ fn list_with_query(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserE
     Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
 }
 
+/// Whether `[NOT] IN ?` comes next.
+fn is_in_parameter(parser: &Parser<'_>) -> bool {
+    let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+    let at = usize::from(is(0, Keyword::NOT));
+    is(at, Keyword::IN) && matches!(&parser.peek_nth_token_ref(at + 1).token, Token::Placeholder(_))
+}
+
+/// The value of the parameter is a list: `x = ANY (?)`, `x <> ALL (?)`.
+fn in_parameter(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword(Keyword::IN)?;
+    let (left, right) = (Box::new(expr.clone()), Box::new(Expr::Value(parser.parse_value()?)));
+    Ok(match negated {
+        true => Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right },
+        false => Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, is_some: false },
+    })
+}
+
 /// Whether `[NOT] IN ((…),` or `[NOT] IN ((…) +` comes next, with a query in the inner parentheses.
 fn begins_list_with_query(parser: &Parser<'_>) -> bool {
     let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
@@ -134,10 +155,11 @@ fn begins_list_with_query(parser: &Parser<'_>) -> bool {
 mod tests {
     use std::ops::ControlFlow;
 
-    use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
+    use datafusion::sql::sqlparser::ast::VisitorMut;
 
     use super::super::fragments::expr_of;
     use super::*;
+    use crate::walk::WalkMut;
 
     struct WithoutParentheses;
 
@@ -155,7 +177,7 @@ mod tests {
     /// The parsed expression.
     fn parsed(sql: &str) -> Expr {
         let mut expr = expr_of(sql).unwrap();
-        let _ = expr.visit(&mut WithoutParentheses);
+        let _ = expr.walk_mut(&mut WithoutParentheses);
         expr
     }
 
@@ -177,6 +199,13 @@ mod tests {
             ("a IS DISTINCT FROM b IS NULL OR d", "(a IS DISTINCT FROM (b IS NULL)) OR d"),
         ] {
             assert_eq!(parsed(sql), parsed(same), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_list_may_be_a_parameter() {
+        for (sql, same) in [("a IN $1", "a = ANY($1)"), ("a + 1 NOT IN $2 AND b", "a + 1 <> ALL($2) AND b"), ("a IN ($1)", "a IN ($1)")] {
+            assert_eq!(expr_of(sql).unwrap().to_string(), same);
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::fragments::query_of;
+use crate::walk::WalkMut;
 use common::error::EngineError;
 
 /// Names that no table or column of a user has.
@@ -58,7 +59,7 @@ fn counted(copies: &str, sides: [SetExpr; 2]) -> Result<SetExpr, EngineError> {
     let mut query = query_of(&sql).map_err(broken)?;
     let [left, right] = sides.map(as_query);
     let mut sides = SetOperands { left: left.map_err(broken)?.into(), right: right.map_err(broken)?.into() };
-    let _ = query.visit(&mut sides);
+    let _ = query.walk_mut(&mut sides);
     Ok(*query.body)
 }
 

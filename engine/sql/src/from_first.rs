@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{Select, SelectFlavor, SelectItem, VisitMut
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::significant_tokens::{is_word, significant};
+use crate::walk::WalkMut;
 
 /// Adds the SELECT to each query of the statement.
 pub fn select_all(statement: &mut Statement) {
@@ -23,7 +24,7 @@ pub fn select_all(statement: &mut Statement) {
 
 /// The same for a part of a statement.
 pub fn select_all_of(part: &mut impl VisitMut) {
-    let _ = part.visit(&mut InSelect);
+    let _ = part.walk_mut(&mut InSelect);
 }
 
 struct InSelect;

@@ -7,11 +7,12 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    Ident, NullTreatment, ObjectName, OrderByExpr, Value, VisitMut, VisitorMut,
+    Ident, NullTreatment, ObjectName, OrderByExpr, Value, VisitorMut,
 };
 
 use super::fragments::expr_of;
 use super::merged_names::normalized;
+use crate::walk::WalkMut;
 use common::error::EngineError;
 
 /// Aggregates whose result is exactly the same in any order.
@@ -38,7 +39,7 @@ const OF_NUMBERS: [&str; 13] = [
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
     let mut calls = Calls { state };
     let done = match statement {
-        Statement::Statement(statement) => statement.visit(&mut calls),
+        Statement::Statement(statement) => statement.walk_mut(&mut calls),
         Statement::Explain(explain) => return check_clauses(state, &mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
     };

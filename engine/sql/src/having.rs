@@ -39,11 +39,19 @@ fn lacks_aggregate(state: &SessionState, select: &Select) -> bool {
     if select.having.is_none() || is_grouped {
         return false;
     }
-    let mut own = OwnAggregate { state, depth: 0 };
-    let has_one = Visit::visit(&select.projection, &mut own).is_break()
-        || Visit::visit(&select.having, &mut own).is_break()
-        || Visit::visit(&select.qualify, &mut own).is_break();
-    !has_one
+    !(has_aggregate(state, &select.projection) || has_aggregate(state, &select.having) || has_aggregate(state, &select.qualify))
+}
+
+/// Whether a part of a SELECT contains an aggregate of the rows of this SELECT.
+pub fn has_aggregate(state: &SessionState, part: &impl Visit) -> bool {
+    Visit::visit(part, &mut OwnAggregate { state, depth: 0 }).is_break()
+}
+
+/// Whether the expression is itself a call of an aggregate function, not of a window.
+pub fn is_aggregate(state: &SessionState, expr: &Expr) -> bool {
+    let Expr::Function(Function { name, over: None, .. }) = expr else { return false };
+    let [part] = name.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|name| state.aggregate_functions().contains_key(&normalized(name)))
 }
 
 struct HavingFinder<'a>(&'a SessionState);
@@ -95,13 +103,6 @@ impl Visitor for OwnAggregate<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::Function(Function { name, over: None, .. }) = expr
-            && self.depth == 0
-            && let [part] = name.0.as_slice()
-            && part.as_ident().is_some_and(|name| self.state.aggregate_functions().contains_key(&normalized(name)))
-        {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        if self.depth == 0 && is_aggregate(self.state, expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

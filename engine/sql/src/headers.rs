@@ -3,9 +3,10 @@
 
 use std::ops::ControlFlow;
 
+use crate::walk::WalkMut;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitMut, VisitorMut,
+    self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitorMut,
 };
 
 /// The names that the columns of a result should have.
@@ -112,7 +113,7 @@ pub fn text(mut expr: &Expr) -> String {
         expr = inner;
     }
     let mut expr = expr.clone();
-    let _ = expr.visit(&mut OriginalSpelling);
+    let _ = expr.walk_mut(&mut OriginalSpelling);
     expr.to_string()
 }
 

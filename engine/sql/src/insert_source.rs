@@ -7,9 +7,10 @@ use std::sync::Arc;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Projection, cast};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, Visitor};
 
 use super::fragments::query_of;
+use crate::walk::Walk;
 use common::error::EngineError;
 
 /// Takes the query out of the statement, if it must be planned separately.
@@ -52,7 +53,7 @@ fn source_of(statement: &mut ast::Statement) -> Option<&mut Option<Box<Query>>> 
 }
 
 fn has_inner_values(query: &Query) -> bool {
-    query.visit(&mut InnerValues { depth: 0 }).is_break()
+    query.walk(&mut InnerValues { depth: 0 }).is_break()
 }
 
 /// Finds VALUES except those that are the whole query, which get the types of the table correctly.

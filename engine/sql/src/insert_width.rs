@@ -23,7 +23,7 @@ pub fn wrong_width(statement: &Statement, error: DataFusionError, plan: impl Fn(
     EngineError::Sql { message, position: None, hint }.into_datafusion().with_diagnostic(diagnostic)
 }
 
-/// Plans the query to count its columns, and a query of the table to count the table's.
+/// Plans the query to count its columns. If the INSERT names no columns, a query of the table is planned to count the table's.
 fn counts(insert: &Insert, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> Option<String> {
     let columns_of = |query: ast::Query| {
         let query = Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
@@ -33,14 +33,13 @@ fn counts(insert: &Insert, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> O
     let name = &table.0.last().and_then(ObjectNamePart::as_ident)?.value;
     // DataFusion counts VALUES by row.
     let source = insert.source.as_deref().filter(|source| !matches!(source.body.as_ref(), SetExpr::Values(_)))?;
-    let (given, all) = (columns_of(source.clone())?, columns_of(query_of(&format!("SELECT * FROM {table}")).ok()?)?);
-    match insert.columns.len() {
-        0 if given != all => Some(format!("the query gives {}, and \"{name}\" has {}", counted(given), counted(all))),
-        named if named > 0 && given != named => {
-            Some(format!("the query gives {}, and the INSERT into \"{name}\" names {}", counted(given), counted(named)))
-        }
-        _ => None,
-    }
+    let source_width = columns_of(source.clone())?;
+    let (target_width, target) = match insert.columns.len() {
+        0 => (columns_of(query_of(&format!("SELECT * FROM {table}")).ok()?)?, format!("\"{name}\" has")),
+        width => (width, format!("the INSERT into \"{name}\" names")),
+    };
+    let message = || format!("the query gives {}, and {target} {}", width_text(source_width), width_text(target_width));
+    (source_width != target_width).then(message)
 }
 
 fn insert_in(statement: &Statement) -> Option<&Insert> {
@@ -59,6 +58,6 @@ fn in_sql(statement: &ast::Statement) -> Option<&Insert> {
     }
 }
 
-fn counted(columns: usize) -> String {
+fn width_text(columns: usize) -> String {
     format!("{columns} {}", if columns == 1 { "column" } else { "columns" })
 }

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectItemQualifiedWildcardKind, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
+use crate::walk::WalkMut;
 use common::error::EngineError;
 
 pub const JOIN_ON: &str = "join ON the columns, and select coalesce(a.x, b.x)";
@@ -98,7 +99,7 @@ impl JoinedColumns {
 
     /// Replaces the names of merged columns by their values.
     pub fn replace_in(&self, part: &mut impl VisitMut) -> Result<(), EngineError> {
-        match part.visit(&mut ColumnReplacer { joined: self, depth: 0 }) {
+        match part.walk_mut(&mut ColumnReplacer { joined: self, depth: 0 }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(name) => Err(refused_name(&format!("with \"{name}\" in a subquery, or a field of it"))),
         }

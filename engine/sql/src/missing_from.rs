@@ -4,14 +4,15 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{FromTable, Spanned, Statement as SqlStatement, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{FromTable, Spanned, Statement as SqlStatement, Visitor};
 
 use super::locate::offset_of;
+use crate::walk::Walk;
 use common::error::EngineError;
 
 pub fn check_from(sql: &str, statement: &Statement) -> Result<(), EngineError> {
     match statement {
-        Statement::Statement(statement) => match statement.visit(&mut MissingFrom { sql }) {
+        Statement::Statement(statement) => match statement.walk(&mut MissingFrom { sql }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         },

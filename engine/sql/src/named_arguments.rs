@@ -1,11 +1,13 @@
 //! Rewrites calls of table functions for DataFusion. It finds only names in lower case, and refuses named arguments in FROM: those of
-//! functions that support them, as in `kmeans('t', 'x', k => 20)`, become one struct, `{'k': 20}`. All others stay and are refused.
+//! functions that support them, as in `kmeans('t', 'x', k => 20)` and `read_csv('x.csv', header = true)`, become one struct,
+//! `{'k': 20}`. All others stay and are refused.
 
 use datafusion::sql::sqlparser::ast::{
-    DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor,
+    BinaryOperator, DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor,
 };
 
 use common::error::EngineError;
+use common::file_format::FILE_READERS;
 use common::names::KMEANS;
 
 /// Makes the name lower case, and replaces supported named arguments by a struct; `factor` may be any part of FROM.
@@ -49,11 +51,19 @@ fn fold(function: &mut ObjectName) {
 
 fn takes_names(function: &ObjectName) -> bool {
     let [part] = function.0.as_slice() else { return false };
-    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case(KMEANS))
+    let mut names = FILE_READERS.into_iter().map(|(name, _)| name).chain([KMEANS]);
+    part.as_ident().is_some_and(|name| names.any(|other| name.value.eq_ignore_ascii_case(other)))
 }
 
+/// `x = 1` names an argument, too: a table function sees no column `x`.
 fn is_named(argument: &FunctionArg) -> bool {
-    !matches!(argument, FunctionArg::Unnamed(_))
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp { left, op: BinaryOperator::Eq, .. })) => {
+            matches!(left.as_ref(), Expr::Identifier(_))
+        }
+        FunctionArg::Unnamed(_) => false,
+        _ => true,
+    }
 }
 
 /// The name and value, or the unchanged argument.
@@ -62,6 +72,13 @@ fn named(argument: FunctionArg) -> Result<DictionaryField, FunctionArg> {
     match argument {
         FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Ok(field(name, value)),
         FunctionArg::ExprNamed { name: Expr::Identifier(name), arg: FunctionArgExpr::Expr(value), .. } => Ok(field(name, value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp { left, op: BinaryOperator::Eq, right })) => match *left {
+            Expr::Identifier(name) => Ok(field(name, *right)),
+            left => {
+                let comparison = Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Eq, right };
+                Err(FunctionArg::Unnamed(FunctionArgExpr::Expr(comparison)))
+            }
+        },
         other => Err(other),
     }
 }

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitMut, VisitorMut, WindowSpec, WindowType,
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitorMut, WindowSpec, WindowType,
 };
 
 use super::merged_names::normalized;
+use crate::walk::WalkMut;
 use common::error::EngineError;
 
 /// Replaces each named window by its definition. `order_by` is that of the query, if the SELECT is the whole query.
@@ -23,14 +24,14 @@ pub fn inline_named_windows(select: &mut Select, order_by: Option<&mut OrderBy>)
             return Err(wrong(format!("the window {name} is there twice"), "give one of them another name"));
         }
     }
-    let mut done = select.projection.visit(&mut windows);
+    let mut done = select.projection.walk_mut(&mut windows);
     if done.is_continue() {
-        done = select.qualify.visit(&mut windows);
+        done = select.qualify.walk_mut(&mut windows);
     }
     if let Some(order_by) = order_by
         && done.is_continue()
     {
-        done = order_by.visit(&mut windows);
+        done = order_by.walk_mut(&mut windows);
     }
     match done {
         ControlFlow::Continue(()) => Ok(()),

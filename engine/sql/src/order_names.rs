@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use datafusion::common::Span;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 
 use super::fragments::query_of;
@@ -31,6 +32,107 @@ pub fn order_by_input(statement: &Statement, results: &HashSet<Mention>) -> Opti
     let _ = VisitMut::visit(sql, &mut renaming);
     let mentions = renaming.mentions;
     (!mentions.is_empty()).then_some((renamed, mentions))
+}
+
+/// The mentions that cannot mean a column of FROM: nothing in the statement gives a column that name, except for the result column itself.
+/// `is_column` says whether one of the statement's tables has a column.
+pub fn certain_results(statement: &Statement, is_column: impl Fn(&str) -> bool) -> HashSet<Mention> {
+    let Some((_, mut mentions)) = order_by_input(statement, &HashSet::new()) else { return HashSet::new() };
+    let mut names = ColumnNames::default();
+    if inner(statement).is_none_or(|statement| Visit::visit(statement, &mut names).is_break()) {
+        return HashSet::new();
+    }
+    mentions.retain(|(name, _)| is_word(name) && !names.columns.contains(name) && !is_column(name));
+    mentions
+}
+
+/// Names that the planner makes up for columns have other characters.
+fn is_word(name: &str) -> bool {
+    name.starts_with(char::is_alphabetic) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The names that a statement itself gives to columns.
+///
+/// **Invariant:** a construct that is not known here may give a column any name, and ends the search.
+#[derive(Default)]
+struct ColumnNames {
+    aliases: HashSet<String>,
+    /// Aliases that occur twice, as one of them may be in a FROM, and all other names.
+    columns: HashSet<String>,
+}
+
+impl ColumnNames {
+    fn add_item(&mut self, item: &SelectItem) -> bool {
+        match item {
+            SelectItem::ExprWithAlias { alias, .. } => {
+                let name = normalized(alias);
+                if !self.aliases.insert(name.clone()) {
+                    self.columns.insert(name);
+                }
+                true
+            }
+            SelectItem::UnnamedExpr(expr) => {
+                // A column has its name from elsewhere.
+                if column(expr).is_none() {
+                    self.columns.insert(text(expr));
+                }
+                true
+            }
+            SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+                options.opt_rename.is_none() && options.opt_alias.is_none()
+            }
+            SelectItem::ExprWithAliases { .. } => false,
+        }
+    }
+
+    fn add_alias(&mut self, alias: Option<&TableAlias>) -> bool {
+        self.columns.extend(alias.iter().flat_map(|alias| &alias.columns).map(|column| normalized(&column.name)));
+        alias.is_none_or(|alias| alias.at.is_none())
+    }
+}
+
+impl Visitor for ColumnNames {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let mut ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        continue_if(query.pipe_operators.is_empty() && is_of_selects(&query.body) && ctes.all(|cte| self.add_alias(Some(&cte.alias))))
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        continue_if(
+            select.lateral_views.is_empty() && select.connect_by.is_empty() && select.projection.iter().all(|item| self.add_item(item)),
+        )
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        continue_if(match factor {
+            TableFactor::Table { alias, args: None, version: None, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::NestedJoin { alias, .. } => self.add_alias(alias.as_ref()),
+            _ => false,
+        })
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        continue_if(!matches!(expr, Expr::Lambda(_)))
+    }
+}
+
+fn continue_if(is_known: bool) -> ControlFlow<()> {
+    if is_known { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// Whether all columns of a query's body come from SELECT lists.
+fn is_of_selects(mut body: &SetExpr) -> bool {
+    loop {
+        match body {
+            SetExpr::Select(_) | SetExpr::Query(_) => return true,
+            // Long chains of them are nested on the left.
+            SetExpr::SetOperation { left, right, .. } if is_of_selects(right) => body = left,
+            _ => return false,
+        }
+    }
 }
 
 fn inner(statement: &Statement) -> Option<&ast::Statement> {
@@ -277,6 +379,29 @@ mod tests {
             assert_eq!(renamed(&format!("SELECT v FROM (SELECT {inside}) AS x"), &[]), None, "{inside}");
         }
         assert_eq!(renamed("SELECT v, -w AS v FROM t ORDER BY v + 0", &[]), None);
+    }
+
+    #[test]
+    fn a_name_that_no_table_and_no_other_query_gives_is_certain_to_be_one_of_the_result() {
+        let certain = |sql: &str| {
+            let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
+            let mut names: Vec<String> = certain_results(&statement, |name| name == "v").into_iter().map(|(name, _)| name).collect();
+            names.sort();
+            names.join(" ")
+        };
+        for (sql, names) in [
+            ("SELECT sum(v) AS x, count(*) AS y FROM t ORDER BY x / y, -x", "x x y"),
+            ("SELECT -v AS v, v + 1 AS x FROM t ORDER BY v + x", "x"),
+            ("WITH c AS (SELECT k + 1 AS z FROM t) SELECT -z AS x FROM c ORDER BY x + 0", "x"),
+            ("WITH c AS (SELECT k + 1 AS x FROM t) SELECT -x AS x FROM c ORDER BY x + 0", ""),
+            ("WITH c (x) AS (SELECT k FROM t) SELECT -x AS x FROM c ORDER BY x + 0", ""),
+            ("SELECT -z AS x FROM (SELECT k FROM t) AS u (x) ORDER BY x + 0", ""),
+            ("SELECT 1 AS x FROM f(2) ORDER BY x + 0", ""),
+            ("SELECT 1 AS x FROM (VALUES (1)) ORDER BY x + 0", ""),
+            ("SELECT 1 AS \"a + 1\" FROM (SELECT a + 1 FROM t) ORDER BY \"a + 1\" + 0", ""),
+        ] {
+            assert_eq!(certain(sql), names, "{sql}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
 use super::column_list::{TableClauses, take_column_list};
-use super::copy_to::{self, CopyTo};
+use super::copy_to::{self, CopyFrom, CopyTo};
 use super::dialect::QuiverDialect;
 use super::from_first::{select_all, select_all_first};
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
@@ -23,7 +23,8 @@ use super::planning_bytes::reserve_planning;
 use super::refuse::refuse_ignored;
 use super::select_into::{select_into, volatile_as_temporary};
 use super::significant_tokens::{is_word, significant};
-use super::tokens::{double_literals, number_parameters, struct_types, tokenize};
+use super::summarize::take_summarize;
+use super::tokens::{double_literals, number_parameters, struct_types, tokenize, unnest_alone};
 use super::versions::{self, VersionStatement};
 use common::error::EngineError;
 use common::memory::StatementMemory;
@@ -33,7 +34,7 @@ const SQL_BYTES_MAX: usize = 64 << 20;
 
 /// A statement. Those that DataFusion's parser does not know are separate variants.
 pub enum Parsed {
-    CopyFrom(Box<ast::Statement>),
+    CopyFrom(Box<CopyFrom>),
     CopyTo(Box<CopyTo>),
     CreateTable(Box<ast::CreateTable>, TableClauses),
     /// With the order that it sets, if any.
@@ -41,6 +42,8 @@ pub enum Parsed {
     Versions(VersionStatement),
     Maintenance(MaintenanceStatement),
     Access(AccessStatement),
+    /// With the query whose columns it shows.
+    Summarize(Box<ast::Query>),
     Statement(Box<Statement>),
 }
 
@@ -56,7 +59,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Some(statement) = parse_access(&tokens)? {
         return Ok(Parsed::Access(statement));
     }
+    let is_summary = take_summarize(&mut tokens);
     struct_types(&mut tokens);
+    unnest_alone(&mut tokens);
     number_parameters(&mut tokens)?;
     volatile_as_temporary(&mut tokens);
     check_operator_limits(&tokens)?;
@@ -73,7 +78,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     select_all_first(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
-            true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
+            true => copy_to::parse_from(dialect, tokens).map(|copy| Parsed::CopyFrom(Box::new(copy))),
             false => copy_to::parse(dialect, limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
         }
         .map_err(|error| parse_error(sql, error));
@@ -92,6 +97,8 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     Ok(match statement {
         Statement::Statement(statement) => match *statement {
+            ast::Statement::Query(query) if is_summary => Parsed::Summarize(query),
+            _ if is_summary => return Err(refused("SUMMARIZE takes a table, a file or a query".into())),
             ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
             ast::Statement::AlterTable(alter) => Parsed::AlterTable(Box::new(alter), altered_key),
             other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),

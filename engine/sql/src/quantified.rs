@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, Query, SelectItem, SetExpr, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, Query, SelectItem, SetExpr, Value, Visitor};
 
 use super::fragments::{expr_of, query_of};
 use super::headers::text;
+use crate::walk::Walk;
 use common::error::EngineError;
 use common::names::ANY_EQUALS;
 
@@ -76,7 +77,7 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
 /// In a SELECT list it needs an alias, because DataFusion changes its name during planning.
 pub fn name_quantified_item(item: &mut SelectItem) {
     if let SelectItem::UnnamedExpr(expr) = item
-        && expr.visit(&mut IsQuantified).is_break()
+        && expr.walk(&mut IsQuantified).is_break()
     {
         let alias = Ident::with_quote('"', text(expr));
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };

@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Cte, ObjectName, Query, SetExpr, Visit, Visitor, With};
+use datafusion::sql::sqlparser::ast::{Cte, ObjectName, Query, SetExpr, Visitor, With};
 
 use super::fragments::query_of;
 use super::merged_names::normalized;
+use crate::walk::Walk;
 use common::error::EngineError;
 
 pub fn keep_clauses(with: &mut With) -> Result<(), EngineError> {
@@ -22,7 +23,7 @@ fn keep(cte: &mut Cte) -> Result<(), EngineError> {
         return Ok(());
     }
     let name = normalized(&cte.alias.name);
-    let is_recursive = query.body.visit(&mut RelationReader { name: &name }).is_break();
+    let is_recursive = query.body.walk(&mut RelationReader { name: &name }).is_break();
     if is_recursive && has_more {
         let feature = format!("ORDER BY, LIMIT and OFFSET at the end of the recursive query {name}");
         return Err(EngineError::unsupported(feature, Some("put them behind the query that reads from it")));

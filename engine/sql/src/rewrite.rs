@@ -21,6 +21,7 @@ use super::recursive_ctes::keep_clauses;
 use super::select_width::check_select_width;
 use super::similar::{replace_escape, replace_similar};
 use super::unique_names::name_branches;
+use crate::walk::WalkMut;
 use common::error::EngineError;
 
 /// Changes the statement in place.
@@ -34,7 +35,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), EngineError> {
 
 /// The same for an expression by itself.
 pub fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
-    match part.visit(&mut Rewriting) {
+    match part.walk_mut(&mut Rewriting) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

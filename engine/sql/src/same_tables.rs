@@ -7,16 +7,17 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::merged_names::normalized;
+use crate::walk::WalkMut;
 use common::error::EngineError;
 use common::names::DEFAULT_NAMESPACE;
 
 pub fn qualify_same_tables(statement: &mut Statement) -> Result<(), EngineError> {
     let done = match statement {
-        Statement::Statement(statement) => statement.visit(&mut Queries),
+        Statement::Statement(statement) => statement.walk_mut(&mut Queries),
         Statement::Explain(explain) => return qualify_same_tables(&mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
     };
@@ -78,8 +79,8 @@ fn in_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), 
             }
         }
     }
-    let done = match (select.visit(&mut naming), order_by) {
-        (ControlFlow::Continue(()), Some(order_by)) => order_by.visit(&mut naming),
+    let done = match (select.walk_mut(&mut naming), order_by) {
+        (ControlFlow::Continue(()), Some(order_by)) => order_by.walk_mut(&mut naming),
         (done, _) => done,
     };
     match done {

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, Ident, StructField, TimezoneInfo};
 
+use super::fragments::type_of;
 use super::merged_names::normalized;
 use super::tensor_types::{check_list_size, tensor};
 use common::error::{EngineError, nearest};
@@ -28,6 +29,20 @@ impl TypePlanner for SqlTypes {
         }
         Ok(arrow_type(sql_type, 0)?.map(|data_type| Arc::new(Field::new("", data_type, true))))
     }
+}
+
+/// The type of a column of a file, by its name in SQL.
+pub fn type_named(name: &str) -> Result<DataType, EngineError> {
+    if ["timestamptz", "timestamp with time zone"].iter().any(|zoned| name.trim().eq_ignore_ascii_case(zoned)) {
+        return Ok(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+    }
+    let sql_type = type_of(name).map_err(|error| EngineError::Sql {
+        message: format!("\"{name}\" is not a type: {error}"),
+        position: None,
+        hint: None,
+    })?;
+    let unsupported = || EngineError::unsupported(format!("the type {name} for a column of a file"), None);
+    arrow_type(&sql_type, 0)?.ok_or_else(unsupported)
 }
 
 /// The metadata of a type besides the data type: for a tensor, that it is one, and its shape.

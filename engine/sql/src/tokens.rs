@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use super::intervals::name_units;
 use super::locate::offset_of;
@@ -119,6 +119,21 @@ fn is_possible(name: &str) -> bool {
         || digits.parse::<usize>().is_ok_and(|number| (1..=PARAMETERS_MAX).contains(&number))
 }
 
+/// `LATERAL unnest(…)` loses its LATERAL: with it the parser makes a table function of the call, and UNNEST sees the tables to its left
+/// without.
+pub fn unnest_alone(tokens: &mut [TokenWithSpan]) {
+    if !tokens.iter().any(|token| is_word(&token.token, "LATERAL")) {
+        return;
+    }
+    let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
+    for three in words.windows(3) {
+        let [lateral, call, open] = [0, 1, 2].map(|at| &tokens[three[at]].token);
+        if is_word(lateral, "LATERAL") && is_word(call, "UNNEST") && *open == Token::LParen {
+            tokens[three[0]].token = Token::Whitespace(Whitespace::Space);
+        }
+    }
+}
+
 /// DuckDB's type `STRUCT(a INT, b TEXT)` becomes `STRUCT<a INT, b TEXT>`. In a call of the function `struct` no type follows a name.
 pub fn struct_types(tokens: &mut [TokenWithSpan]) {
     const TYPES: [&str; 37] = [
@@ -193,6 +208,16 @@ mod tests {
         let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         struct_types(&mut tokens);
         tokens.iter().map(|token| token.token.to_string()).collect::<String>().replace("EOF", "")
+    }
+
+    #[test]
+    fn lateral_stays_where_unnest_is_not_called() {
+        for (sql, is_changed) in [("SELECT lateral unnest FROM q", false), ("SELECT 1 FROM q, LATERAL unnest (q.x)", true)] {
+            let tokens = tokenize(sql, &QuiverDialect).unwrap();
+            let mut changed = tokens.clone();
+            unnest_alone(&mut changed);
+            assert_eq!(changed != tokens, is_changed, "{sql}");
+        }
     }
 
     #[test]

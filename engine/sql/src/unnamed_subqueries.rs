@@ -3,15 +3,16 @@
 
 use std::ops::ControlFlow;
 
+use crate::walk::WalkMut;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Ident, Select, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Ident, Select, TableAlias, TableFactor, TableWithJoins, VisitorMut};
 
 const NAME: &str = "unnamed_subquery";
 
 pub fn name_subqueries(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
-            let _ = statement.visit(&mut Selects);
+            let _ = statement.walk_mut(&mut Selects);
         }
         Statement::Explain(explain) => name_subqueries(&mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}

@@ -4,13 +4,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::TypePlanner;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, Value, Visitor};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use super::locate::offset_of;
 use super::sql_types::SqlTypes;
 use crate::QuiverDialect;
+use crate::walk::Walk;
 use common::type_names::declared_name;
 
 /// In longer texts no position is searched.
@@ -36,7 +37,7 @@ pub fn position_of_evaluation(sql: &str, message: &str) -> Option<usize> {
     }
     let statements = Parser::parse_sql(&QuiverDialect, sql).ok()?;
     let mut search = Search { wrong, found: Vec::new() };
-    let _ = statements.visit(&mut search);
+    let _ = statements.walk(&mut search);
     let [start] = search.found.as_slice() else { return None };
     (start.line > 0).then(|| offset_of(sql, start.line, start.column))
 }

@@ -1,20 +1,15 @@
 //! Backs up a store. If another process has it open for writing, that process is asked to make the backup.
 
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pmem_store::lock::LockError;
-use pmem_store::requests::{Answer, BackupRequest, PendingRequest, RequestState};
-use pmem_store::{BackupError, BackupProgress, BackupReport, Store, StoreError, StoreOptions};
+use pmem_store::requests::{Answer, BackupRequest, Request};
+use pmem_store::{BackupError, BackupReport, StoreError};
 
 use super::Watch;
+use crate::requests::{AskError, Outcome, ask};
 use common::error::EngineError;
-
-/// How soon an answer, or a stop by the watch, is noticed.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How soon the end of the other process is noticed.
-const OPEN_EVERY: Duration = Duration::from_millis(300);
 
 /// Makes the directory `to` a backup of the last version of the store at `store`, while others read and write. Both paths are absolute.
 /// If a process has the store open for writing, that process makes the backup; it must acknowledge the request within `patience`, and may
@@ -25,44 +20,11 @@ const OPEN_EVERY: Duration = Duration::from_millis(300);
 /// [`EngineError::Execution`] with the answer of the other process, or if it did not answer. After any other error the previous backup at
 /// `to` is unchanged.
 pub fn back_up(store: &Path, to: &Path, copies: bool, patience: Duration, watch: Watch<'_>) -> Result<BackupReport, EngineError> {
-    let mut holder = match open(store)? {
-        Ok(store) => return Ok(store.backup(to, copies, watch)?),
-        Err(holder) => holder,
-    };
-    let request = BackupRequest { to: to.to_path_buf(), copies };
-    let pending_request = PendingRequest::submit(store, &request)
-        .map_err(|error| shutdown_hint(format!("{} writes to the store and cannot be asked for a backup: {error}", holder.who()), to))?;
-    let (mut progress, mut last_sign, mut last_open) = (BackupProgress::default(), Instant::now(), Instant::now());
-    loop {
-        match pending_request.look()? {
-            RequestState::Done(answer) => return answer_result(&holder, answer),
-            RequestState::Taken(now) => (progress, last_sign) = (now, Instant::now()),
-            RequestState::Nothing => {}
-        }
-        if watch(progress) == ControlFlow::Break(()) {
-            let left = "the request is withdrawn, and the backup from before is as it was".to_string();
-            return Err(StoreError::from(BackupError::Stopped { left }).into());
-        }
-        if last_open.elapsed() >= OPEN_EVERY {
-            match open(store).map_err(|error| ended(&holder, error))? {
-                Ok(store) => return by_itself(&store, &holder, pending_request, &request, watch),
-                Err(now) => holder = now,
-            }
-            last_open = Instant::now();
-        }
-        if last_sign.elapsed() >= patience {
-            return Err(shutdown_hint(no_answer_error(&holder, patience), to));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
-}
-
-/// The store, or the process that has locked it.
-fn open(store: &Path) -> Result<Result<Store, LockError>, EngineError> {
-    match Store::open(store, StoreOptions { read_only: true, create: false, ..StoreOptions::default() }) {
-        Ok(store) => Ok(Ok(store)),
-        Err(StoreError::Lock(error @ LockError::InUse { .. })) => Ok(Err(error)),
-        Err(error) => Err(error.into()),
+    let request = Request::Backup(BackupRequest { to: to.to_path_buf(), copies });
+    match ask(store, &request, patience, watch) {
+        Ok(Outcome::Store(store)) => Ok(store.backup(to, copies, watch)?),
+        Ok(Outcome::Answer { holder, answer, .. }) => answer_result(&holder, answer),
+        Err(error) => Err(backup_error(error, to)),
     }
 }
 
@@ -73,30 +35,25 @@ fn answer_result(holder: &LockError, answer: Answer) -> Result<BackupReport, Eng
             let hint = Some(format!("the backup is made by {}, with the rights of that process", holder.who()));
             Err(EngineError::Execution { message, hint })
         }
+        Answer::Lease { .. } => Err(EngineError::internal("a backup was answered with a lease")),
     }
 }
 
-/// No other process writes, and none can while `store` is open.
-fn by_itself(
-    store: &Store,
-    last_holder: &LockError,
-    pending_request: PendingRequest,
-    request: &BackupRequest,
-    watch: Watch<'_>,
-) -> Result<BackupReport, EngineError> {
-    // It may have answered just before it ended.
-    if let RequestState::Done(answer) = pending_request.look()? {
-        return answer_result(last_holder, answer);
-    }
-    drop(pending_request);
-    Ok(store.backup(&request.to, request.copies, watch)?)
-}
-
-/// The error if the other process has ended and this one cannot use the store as it was left.
-fn ended(holder: &LockError, error: EngineError) -> EngineError {
-    EngineError::Execution {
-        message: format!("{} ended before it had made the backup: {error}", holder.who()),
-        hint: Some("then run the backup again; the one from before, if there was one, is as it was".into()),
+fn backup_error(error: AskError, to: &Path) -> EngineError {
+    match error {
+        AskError::Submit(holder, error) => {
+            shutdown_hint(format!("{} writes to the store and cannot be asked for a backup: {error}", holder.who()), to)
+        }
+        AskError::Silence(holder, patience) => shutdown_hint(no_answer_error(&holder, patience), to),
+        AskError::Ended(holder, error) => EngineError::Execution {
+            message: format!("{} ended before it had made the backup: {error}", holder.who()),
+            hint: Some("then run the backup again; the one from before, if there was one, is as it was".into()),
+        },
+        AskError::Stopped => {
+            let left = "the request is withdrawn, and the backup from before is as it was".to_string();
+            StoreError::from(BackupError::Stopped { left }).into()
+        }
+        AskError::Store(error) => error.into(),
     }
 }
 

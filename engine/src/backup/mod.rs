@@ -1,9 +1,8 @@
 //! Backups: the statement `BACKUP TO`, and the functions for programs.
 //!
-//! `client` backs up a store that another process may have open; `server` is the thread that serves the requests of other processes.
+//! `client` backs up a store that another process may have open.
 
 mod client;
-mod server;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,6 @@ use pmem_store::{BackupError, Store, StoreError};
 pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
 pub use self::client::back_up;
-pub(crate) use self::server::Listener;
 use common::error::EngineError;
 use table::blocking::blocking;
 
@@ -70,8 +68,8 @@ pub(crate) fn backed_up_row(report: &BackupReport) -> Result<RecordBatch, arrow:
         ("bytes_linked", report.linked.bytes),
         ("files_copied", report.copied.files),
         ("bytes_copied", report.copied.bytes),
-        ("files_kept", report.kept.files),
-        ("bytes_kept", report.kept.bytes),
+        ("files_unchanged", report.unchanged.files),
+        ("bytes_unchanged", report.unchanged.bytes),
     ];
     let columns = columns.map(|(name, value)| (name, Arc::new(Int64Array::from(vec![value as i64])) as ArrayRef));
     RecordBatch::try_from_iter(columns)

@@ -137,8 +137,8 @@ impl JobRunner<'_> {
         let appender = appender.with_target_bytes(target_bytes(job));
         let appender = self.write(rows, appender, &mut row_mapping, job).await?;
         if row_mapping.written_rows() != job.live_rows() {
-            let (found, expected) = (row_mapping.written_rows(), job.live_rows());
-            return Err(EngineError::internal(format!("a compaction found {found} rows and not {expected}")));
+            let (actual, expected) = (row_mapping.written_rows(), job.live_rows());
+            return Err(EngineError::internal(format!("a compaction found {actual} rows and not {expected}")));
         }
         Ok((appender, row_mapping))
     }

@@ -2,11 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, MergeAction, MergeClause, MergeClauseKind, MergeInsertKind, Query, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, MergeAction, MergeClause, MergeClauseKind, MergeInsertKind, Query, VisitorMut};
 
 use super::assign::is_default;
+use sql::walk::WalkMut;
 
 /// If a clause is for rows of one side only, qualifies its names with that side.
 pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Option<Ident>)) {
@@ -17,7 +16,7 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
     };
     let Some(side) = side else { return };
     let mut of_side = SideQualifier { side, queries: 0 };
-    let _ = clause.predicate.visit(&mut of_side);
+    let _ = clause.predicate.walk_mut(&mut of_side);
     let _ = match &mut clause.action {
         MergeAction::Update(update) => {
             update.assignments.iter_mut().try_for_each(|assignment| named_in(&mut assignment.value, &mut of_side))
@@ -34,7 +33,7 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
 
 /// The keyword DEFAULT is not a name.
 fn named_in(value: &mut Expr, of_side: &mut SideQualifier<'_>) -> ControlFlow<()> {
-    if is_default(value) { ControlFlow::Continue(()) } else { value.visit(of_side) }
+    if is_default(value) { ControlFlow::Continue(()) } else { value.walk_mut(of_side) }
 }
 
 /// Qualifies names with `side`, except for those in subqueries, which have their own tables.

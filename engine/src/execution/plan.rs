@@ -6,12 +6,14 @@ use datafusion::common::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
 use futures::FutureExt;
 
 use super::statement_context::StatementContext;
 use crate::planning;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
+use crate::sql_planner::summarize::summary_of;
 use common::error::EngineError;
 use sql::{self, Parsed};
 use table::access::check_statement_kind;
@@ -51,6 +53,13 @@ impl StatementContext {
         let analyze =
             async move { state.analyzer().execute_and_check(plan, state.config().options(), |_, _| {}).map_err(EngineError::from) };
         if is_small { analyze.await } else { self.engine.on_planner_thread(self.catalog.user(), analyze.boxed()).await }
+    }
+
+    /// The statement that SUMMARIZE of a query stands for.
+    pub(crate) async fn summary(&self, query: Box<ast::Query>) -> Result<Statement, EngineError> {
+        let statement = Statement::Statement(Box::new(ast::Statement::Query(query.clone())));
+        let plan = self.analyzed(&self.plan_query(statement, Vec::new()).await?).await?;
+        summary_of(query, plan.schema().as_arrow())
     }
 
     /// The physical plan.

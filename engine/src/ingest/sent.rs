@@ -18,10 +18,15 @@ use super::load::{LoadMode, LoadOptions, load_sent};
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::error::import::{IS_NULL, ImportError};
+use common::names::TEMP;
+use common::report::ReportCollector;
+use common::types::declared_schema;
 use files::import::conform::{find_field, plain_schema, settled_type};
 use files::import::rows::RowSource;
 use files::import::target::{BatchMismatch, Mapping, assemble, check_types, map_by_name};
-use table::catalog::not_writable_view;
+use table::catalog::{not_for_temporary, not_writable_view};
+use table::temporary::ChunkBuilder;
+use table::write::nullable;
 
 /// The table that receives the rows, and what to do if it exists or does not.
 #[derive(Debug, Clone)]
@@ -51,15 +56,45 @@ pub enum IfExists {
 
 pub type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
 
-/// Adds all rows to the table; returns their number.
+/// Adds all rows to the table; returns their number. In the schema `temp` they are a new temporary table.
 pub async fn ingest(ctx: &StatementContext, target: IngestTarget, schema: SchemaRef, batches: Sent) -> Result<u64, EngineError> {
     let rows = SentRows::new(schema, batches);
+    // A store may have a schema of this name that is older than temporary tables.
+    if target.schema.as_deref() == Some(TEMP) && ctx.catalog.snapshot().table(TEMP, &target.table)?.is_none() {
+        return Box::pin(create_temporary(ctx, &target, rows)).await;
+    }
     if target.schema.is_none() {
         ctx.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
     }
     check_no_view(ctx, &target)?;
     let options = options(target, |namespace, table| Ok(ctx.catalog.snapshot().table(namespace, table)?.is_some()))?;
     Box::pin(load_sent(ctx, options, rows)).await
+}
+
+/// A new temporary table of these rows. As in SQL, it is not part of a transaction, and needs no privilege.
+async fn create_temporary(ctx: &StatementContext, target: &IngestTarget, rows: SentRows) -> Result<u64, EngineError> {
+    let (name, or_replace) = (target.table.as_str(), target.if_exists == IfExists::Replace);
+    let tables = ctx.catalog.temporary();
+    match (tables.get(name), target.if_missing, target.if_exists) {
+        (Some(_), _, IfExists::Append) => return Err(not_for_temporary(name, "sending rows to")),
+        (None, IfMissing::Fail, _) => return Err(StoreError::no_table(TEMP, name).into()),
+        _ => tables.check_new(name, or_replace)?,
+    }
+    let schema = nullable(&declared_schema(&rows.schema()));
+    let mut batches = Box::pin(conformed(rows.with_schema(Arc::clone(&schema))?));
+    let collector = ctx.state.config().get_extension::<ReportCollector>().unwrap_or_default();
+    let mut chunk = ChunkBuilder::new(name, Arc::clone(&schema), &ctx.runtime().memory_pool, collector);
+    while let Some(batch) = batches.next().await {
+        chunk.add(batch?)?;
+    }
+    let (count, chunk) = (chunk.row_count() as u64, chunk.finish()?);
+    // A stop comes before this, or too late.
+    ctx.commit_guard().begin_commit()?;
+    let created = tables.create(name, schema, Some(chunk), or_replace);
+    if created.is_err() {
+        ctx.commit_guard().abandon_commit();
+    }
+    created.map(|()| count)
 }
 
 /// Rows can only be added to tables. Creating or replacing a table checks by itself that the name is free.

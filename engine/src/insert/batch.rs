@@ -22,8 +22,8 @@ pub fn rows_of_batch(target: &InsertTarget, rows: &RecordBatch) -> Result<Record
 fn declared_rows(target: &InsertTarget, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
     let declared = Arc::clone(&target.nullable);
     if !names(rows.schema_ref()).eq(names(&declared)) {
-        let [found, expected] = [rows.schema_ref(), &declared].map(|schema| names(schema).collect::<Vec<_>>().join(", "));
-        let message = format!("the batch has the columns ({found}), the table \"{}\" ({expected})", target.write.table);
+        let [actual, expected] = [rows.schema_ref(), &declared].map(|schema| names(schema).collect::<Vec<_>>().join(", "));
+        let message = format!("the batch has the columns ({actual}), the table \"{}\" ({expected})", target.write.table);
         let hint = Some("give all columns of the table in their order".to_string());
         return Err(EngineError::Sql { message, position: None, hint });
     }

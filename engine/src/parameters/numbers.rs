@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, Visit, Visitor};
+use sql::walk::Walk;
 
 /// 1 for `$1`.
 pub fn parameter_number(name: &str) -> Option<usize> {
@@ -14,7 +15,7 @@ pub fn parameter_number(name: &str) -> Option<usize> {
 pub fn parameter_numbers(part: &impl Visit) -> BTreeSet<usize> {
     let mut numbers = Numbers::default();
     // The visitor never breaks off.
-    let _ = part.visit(&mut numbers);
+    let _ = part.walk(&mut numbers);
     numbers.0
 }
 

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, SelectItem, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, SelectItem, Visitor};
 use pmem_store::{DEFAULT_NAMESPACE, Snapshot};
+use sql::walk::Walk;
 
 /// A longer text takes some milliseconds to plan.
 const LONG_BYTES: usize = 2 << 10;
@@ -42,7 +43,7 @@ pub fn stands_for_many(statement: &Statement, snapshot: &Snapshot) -> bool {
     match statement {
         Statement::Statement(statement) => {
             let mut stars = WildcardFinder::default();
-            let _ = statement.visit(&mut stars);
+            let _ = statement.walk(&mut stars);
             stars.has_some && stars.tables.iter().any(|name| is_wide(name, snapshot))
         }
         Statement::Explain(explain) => stands_for_many(&explain.statement, snapshot),

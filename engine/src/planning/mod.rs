@@ -2,6 +2,7 @@
 //!
 //! - [`permits`] — how many plan at once, and whose turn it is
 //! - [`large`] — which statements and plans are slow to plan
+//! - [`table_order`] — a rule of the optimizer: rows of one small table come in its order
 //!
 //! A planner does not yield: one step of it may take seconds for a statement with thousands of columns. So the caller waits on another
 //! thread than the planner, and stops waiting when the statement is stopped, times out, or its client is gone. The planner then runs
@@ -9,6 +10,7 @@
 
 mod large;
 mod permits;
+pub mod table_order;
 
 use std::sync::Arc;
 

@@ -128,7 +128,7 @@ impl Session {
         let all = || stored.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
         let columns = if columns.is_empty() { all() } else { columns };
         let cast = |(((array, source), field), name): (((&ArrayRef, &Arc<Field>), &Arc<Field>), String)| {
-            let array = as_wanted(array, source, field)?;
+            let array = cast_to_field(array, source, field)?;
             Ok((Field::new(name, array.data_type().clone(), true), array))
         };
         let sources = parameters.columns().iter().zip(parameters.schema_ref().fields());
@@ -191,7 +191,7 @@ fn names_of_plain_insert(statement: &Statement) -> Option<(ast::ObjectName, Vec<
     Some((table.clone(), insert.columns.iter().map(name).collect::<Option<_>>()?))
 }
 
-fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef, EngineError> {
+fn cast_to_field(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef, EngineError> {
     if array.null_count() < array.len() {
         check_shape(source, field)?;
     }

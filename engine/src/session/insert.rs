@@ -128,8 +128,8 @@ impl Session {
         let catalog = self.catalog.for_statement(None)?;
         let (scope, now) = (catalog.write_scope(), catalog.snapshot());
         // The rows and the rules are for a known version of the table, so the transaction must begin with that version.
-        let is_as_known = |table| TableVersion::from(&table) == target.version;
-        if !now.table(&target.version.namespace, &target.version.name)?.is_some_and(is_as_known) {
+        let is_same_version = |table| TableVersion::from(&table) == target.version;
+        if !now.table(&target.version.namespace, &target.version.name)?.is_some_and(is_same_version) {
             return Err(StoreError::Conflict { table: target.version.name.clone() }.into());
         }
         let is_quick = is_few && target.has_no_keys() && self.is_in_transaction();

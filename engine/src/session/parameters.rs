@@ -150,6 +150,7 @@ impl Session {
                     None => without_rows(StatementKind::Ddl),
                 });
             }
+            Parsed::Summarize(query) => ctx.summary(query).await?,
             Parsed::Statement(statement) => sql::rewrite_show(&ctx.state, *statement)?,
         };
         if Session::is_control(&statement) {

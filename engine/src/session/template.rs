@@ -9,6 +9,7 @@ use datafusion::prelude::SessionContext;
 
 use super::planner::StatementPlanner;
 use super::tables::tables_of;
+use crate::planning::table_order::TableOrder;
 use crate::shared::EngineShared;
 use common::cancellable_rules::{
     AnalyzerRules, OptimizerRules, PhysicalRules, cancellable_analyzer_rules, cancellable_optimizer_rules, cancellable_physical_rules,
@@ -18,6 +19,7 @@ use semantics::functions;
 use semantics::functions::list_operators::ListOperators;
 use semantics::functions::untyped_nulls::UntypedNulls;
 use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
+use table::catalog::file_readers;
 use table::scan::await_join_filters::AwaitJoinFilters;
 use table::scan::skip_rows::SkipRows;
 
@@ -45,6 +47,7 @@ fn template(engine: &EngineShared) -> SessionState {
     let context = SessionContext::new_with_state(state.build());
     functions::register(&context);
     kernels::register(&context, tables_of);
+    file_readers().for_each(|(name, function)| context.register_udtf(name, function));
     context.state()
 }
 
@@ -74,9 +77,9 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(FastDecimals));
     rules.push(Arc::new(AwaitJoinFilters));
     rules.push(Arc::new(SkipRows));
+    rules.push(Arc::new(TableOrder));
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));
-    rules.push(Arc::new(optimizer::NearestFloatsOfFiles));
     rules
 }

@@ -14,16 +14,17 @@ use std::sync::{Arc, OnceLock};
 use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
-use pmem_store::{RegionKind, Store, StoreOptions};
+use pmem_store::{Store, StoreOptions};
 use tempfile::TempDir;
 
 use crate::audit::{AuditWriter, OpenAuditWriter};
-use crate::backup::Listener;
 use crate::compaction::Maintenance;
 use crate::options::EngineOptions;
 use crate::planning::{Planning, Work};
 use crate::queries::{AdmissionLimits, Principal, Queries};
+use crate::requests::{Listener, open_to_read};
 use common::error::EngineError;
+use common::file_directories::FileDirectories;
 use config::{SessionDefaults, config};
 use table::constraints::RuleContext;
 use table::remote_tables::RemoteTables;
@@ -50,16 +51,18 @@ pub struct EngineShared {
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
+    pub file_directories: FileDirectories,
     // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
 
 impl EngineShared {
     pub fn open(path: &Path, options: EngineOptions, temporary: Option<TempDir>) -> Result<EngineShared, EngineError> {
-        let (read_only, accept_loss) = (options.read_only, options.accept_loss);
-        let store_options =
-            StoreOptions { read_only, accept_loss, create: !accept_loss, region: RegionKind::Auto, ..StoreOptions::default() };
-        let store = Arc::new(Store::open(path, store_options)?);
+        let accept_loss = options.accept_loss;
+        let store = Arc::new(match options.read_only {
+            true => open_to_read(path)?,
+            false => Store::open(path, StoreOptions { accept_loss, create: !accept_loss, ..StoreOptions::default() })?,
+        });
         let memory_limit_bytes = options.memory_limit();
         let query_memory_limit_bytes = options
             .query_memory_limit_bytes
@@ -85,6 +88,7 @@ impl EngineShared {
             statement_timeout_ms,
             partitions,
             query_memory_limit_bytes,
+            file_directories: FileDirectories::of(options.file_dirs.as_deref()),
             remote_tables: options.remote_tables,
             _temporary: temporary,
         };

@@ -25,7 +25,5 @@ pub fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize)
     let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_limit_bytes));
     let disk = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SpillDir::new(spill_dir)));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk);
-    // Directories of external tables are listed each time, because files come and go.
-    let runtime = runtime.with_object_list_cache_limit(0).build_arc();
-    runtime.map_err(EngineError::from)
+    runtime.build_arc().map_err(EngineError::from)
 }

@@ -8,12 +8,13 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins, UnaryOperator,
-    Value, Visit, Visitor,
+    Value, Visitor,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use sql::locate::offset_of;
 use sql::parse::{Parsed, parse};
+use sql::walk::Walk;
 use table::catalog::constraint_of;
 
 /// What an error says about the wrong part.
@@ -41,15 +42,15 @@ pub fn error_span(sql: &str, state: &SessionState, error: &DataFusionError) -> O
     let DataFusionError::Plan(message) = error.find_root() else { return None };
     let wrong = ErrorSpan::of(message)?;
     let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
-    let mut search = Search { wrong: &wrong, is_aggregate: &is_aggregate, found: Vec::new() };
+    let mut search = Search { wrong: &wrong, is_aggregate: &is_aggregate, candidates: Vec::new() };
     match parse(state, sql).ok()? {
         Parsed::Statement(statement) => search.in_statement(&statement),
         Parsed::CreateTable(create, _) => {
-            let _ = create.visit(&mut search);
+            let _ = create.walk(&mut search);
         }
         _ => return None,
     }
-    let start = wrong.chosen(&search.found)?;
+    let start = wrong.start(&search.candidates)?;
     (start.line > 0).then(|| offset_of(sql, start.line, start.column))
 }
 
@@ -75,10 +76,12 @@ impl ErrorSpan<'_> {
         .find_map(|(beginning, part)| message.starts_with(beginning).then_some(part))
     }
 
-    fn chosen(&self, found: &[SpanCandidate]) -> Option<Location> {
-        match (found, self) {
+    fn start(&self, candidates: &[SpanCandidate]) -> Option<Location> {
+        match (candidates, self) {
             // The error may come from a view, and then none of them is meant.
-            (found, ErrorSpan::Filter { shown }) => found.iter().find(|found| is_shown_as(&found.text, shown)).map(|found| found.start),
+            (candidates, ErrorSpan::Filter { shown }) => {
+                candidates.iter().find(|candidate| is_shown_as(&candidate.text, shown)).map(|candidate| candidate.start)
+            }
             ([only], _) => Some(only.start),
             ([first, ..], ErrorSpan::AggregateInWhere) => Some(first.start),
             _ => None,
@@ -134,14 +137,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 struct Search<'a> {
     wrong: &'a ErrorSpan<'a>,
     is_aggregate: &'a dyn Fn(&str) -> bool,
-    found: Vec<SpanCandidate>,
+    candidates: Vec<SpanCandidate>,
 }
 
 impl Search<'_> {
     fn in_statement(&mut self, statement: &Statement) {
         match statement {
             Statement::Statement(statement) => {
-                let _ = statement.visit(self);
+                let _ = statement.walk(self);
             }
             Statement::Explain(explain) => self.in_statement(&explain.statement),
             Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
@@ -151,11 +154,11 @@ impl Search<'_> {
     /// WHERE and QUALIFY, and HAVING if DataFusion treats it as a filter.
     fn in_filter(&mut self, filter: Option<&Expr>) {
         match (self.wrong, filter) {
-            (ErrorSpan::Filter { .. }, Some(filter)) if !is_condition(filter) => self.found.push(filter.into()),
+            (ErrorSpan::Filter { .. }, Some(filter)) if !is_condition(filter) => self.candidates.push(filter.into()),
             (ErrorSpan::AggregateInWhere, Some(filter)) => {
-                let mut inner = Aggregates { is_aggregate: self.is_aggregate, found: Vec::new(), depth: 0 };
-                let _ = filter.visit(&mut inner);
-                self.found.extend(inner.found);
+                let mut inner = Aggregates { is_aggregate: self.is_aggregate, candidates: Vec::new(), depth: 0 };
+                let _ = filter.walk(&mut inner);
+                self.candidates.extend(inner.candidates);
             }
             _ => {}
         }
@@ -164,7 +167,7 @@ impl Search<'_> {
     fn in_joins(&mut self, tables: &[TableWithJoins]) {
         if matches!(self.wrong, ErrorSpan::JoinCondition) {
             let conditions = tables.iter().flat_map(|table| &table.joins).filter_map(condition_of);
-            self.found.extend(conditions.filter(|condition| !is_condition(condition)).map(SpanCandidate::from));
+            self.candidates.extend(conditions.filter(|condition| !is_condition(condition)).map(SpanCandidate::from));
         }
     }
 }
@@ -179,7 +182,7 @@ impl Visitor for Search<'_> {
             self.in_filter(select.having.as_ref());
         }
         if matches!(self.wrong, ErrorSpan::Having) {
-            self.found.extend(select.having.as_ref().map(SpanCandidate::from));
+            self.candidates.extend(select.having.as_ref().map(SpanCandidate::from));
         }
         self.in_joins(&select.from);
         ControlFlow::Continue(())
@@ -199,9 +202,9 @@ impl Visitor for Search<'_> {
         match self.wrong {
             ErrorSpan::Side { operator, left_is_condition } if is_operator(op, operator) => {
                 let side = if *left_is_condition { right } else { left };
-                self.found.extend((!is_condition(side)).then(|| SpanCandidate::from(side.as_ref())));
+                self.candidates.extend((!is_condition(side)).then(|| SpanCandidate::from(side.as_ref())));
             }
-            ErrorSpan::Comparison { operator } if is_operator(op, operator) => self.found.push(expr.into()),
+            ErrorSpan::Comparison { operator } if is_operator(op, operator) => self.candidates.push(expr.into()),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -222,7 +225,7 @@ fn condition_of(join: &Join) -> Option<&Expr> {
 /// The aggregates of the expression itself, not those in its subqueries.
 struct Aggregates<'a> {
     is_aggregate: &'a dyn Fn(&str) -> bool,
-    found: Vec<SpanCandidate>,
+    candidates: Vec<SpanCandidate>,
     depth: usize,
 }
 
@@ -244,7 +247,7 @@ impl Visitor for Aggregates<'_> {
             && self.depth == 0
             && (self.is_aggregate)(&name.to_string().to_lowercase())
         {
-            self.found.push(expr.into());
+            self.candidates.push(expr.into());
         }
         ControlFlow::Continue(())
     }

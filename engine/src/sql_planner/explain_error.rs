@@ -55,11 +55,11 @@ pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, er
         }
         EngineError::Execution { message, hint } => match with_position(sql, message, None, hint) {
             EngineError::Sql { message, position: None, hint } => EngineError::Execution { message, hint },
-            placed => placed,
+            error => error,
         },
         EngineError::Data { message, position, hint } => match with_position(sql, message, position, hint) {
             EngineError::Sql { message, position, hint } => EngineError::Data { message, position: place.or(position), hint },
-            placed => placed,
+            error => error,
         },
         other => other,
     };
@@ -152,7 +152,7 @@ fn wrong_number(message: &str) -> Option<(&'static str, &str, String)> {
     }
     let ordered = message.strip_prefix("Order by column out of bounds, specified: ").and_then(|rest| rest.split_once(", max: "));
     let grouped = || message.strip_prefix("Cannot find column with position ")?.split_once(" in SELECT clause. Valid columns: 1 to ");
-    let (clause, (number, columns)) = ordered.map(|found| ("ORDER", found)).or_else(|| Some(("GROUP", grouped()?)))?;
+    let (clause, (number, columns)) = ordered.map(|numbers| ("ORDER", numbers)).or_else(|| Some(("GROUP", grouped()?)))?;
     let noun = if columns == "1" { "column" } else { "columns" };
     Some((clause, number, format!("{clause} BY {number}: the query has {columns} {noun}")))
 }

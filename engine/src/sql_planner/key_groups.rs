@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, Visitor, VisitorMut,
 };
 
+use super::cte_scopes::CteScopes;
 use sql::merged_names::normalized;
 use table::catalog::{StatementTables, StoreTable};
 use table::constraints::primary_key;
@@ -29,7 +30,7 @@ pub fn add_keys(tables: &StatementTables<'_>, statement: &mut Statement) -> bool
             let mut names = ColumnPaths::default();
             let _ = Visit::visit(statement.as_ref(), &mut names);
             let tables = names.0.into_iter().filter_map(|name| KeyedTable::of(tables, name)).collect();
-            let mut adding = GroupKeyRewriter { tables, has_added: false };
+            let mut adding = GroupKeyRewriter { tables, ctes: CteScopes::default(), has_added: false };
             let _ = VisitMut::visit(statement.as_mut(), &mut adding);
             adding.has_added
         }
@@ -72,14 +73,21 @@ impl KeyedTable {
 
 struct GroupKeyRewriter {
     tables: Vec<KeyedTable>,
+    ctes: CteScopes,
     has_added: bool,
 }
 
 impl VisitorMut for GroupKeyRewriter {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.ctes.enter(query, normalized);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         self.in_body(&mut query.body, query.order_by.as_ref());
+        self.ctes.leave();
         ControlFlow::Continue(())
     }
 }
@@ -105,7 +113,9 @@ impl GroupKeyRewriter {
         }
         let mut read = Vec::new();
         each_table(&select.from, &mut |name, alias| {
-            let own = self.tables.iter().position(|table| table.name == parts_of(name));
+            let parts = parts_of(name);
+            let is_cte = matches!(parts.as_slice(), [name] if self.ctes.contains(name));
+            let own = self.tables.iter().position(|table| table.name == parts && !is_cte);
             let called = alias.cloned().or_else(|| name.0.last().and_then(ObjectNamePart::as_ident).cloned());
             if let Some((place, called)) = own.zip(called) {
                 read.push((place, called));
@@ -180,15 +190,15 @@ impl Visitor for ColumnMentions<'_> {
     }
 }
 
-fn each_table<'a>(from: &'a [TableWithJoins], found: &mut impl FnMut(&'a ObjectName, Option<&'a Ident>)) {
+fn each_table<'a>(from: &'a [TableWithJoins], visit: &mut impl FnMut(&'a ObjectName, Option<&'a Ident>)) {
     for table in from {
         for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
             match factor {
                 TableFactor::Table { name, alias, args: None, .. } if alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) => {
-                    found(name, alias.as_ref().map(|alias| &alias.name));
+                    visit(name, alias.as_ref().map(|alias| &alias.name));
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                    each_table(std::slice::from_ref(table_with_joins.as_ref()), found)
+                    each_table(std::slice::from_ref(table_with_joins.as_ref()), visit)
                 }
                 _ => {}
             }

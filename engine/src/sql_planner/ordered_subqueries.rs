@@ -12,11 +12,12 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 
 use common::error::EngineError;
+use sql::walk::Walk;
 
 /// Whether a statement has such a subquery.
 pub fn has_ordered_subquery(statement: &Statement) -> bool {
     match statement {
-        Statement::Statement(statement) => statement.visit(&mut OrderedSubquery).is_break(),
+        Statement::Statement(statement) => statement.walk(&mut OrderedSubquery).is_break(),
         Statement::Explain(explain) => has_ordered_subquery(&explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
     }
@@ -51,7 +52,7 @@ fn has_query(part: &impl Visit) -> ControlFlow<()> {
             ControlFlow::Break(())
         }
     }
-    part.visit(&mut AnyQuery)
+    part.walk(&mut AnyQuery)
 }
 
 pub fn with_subqueries_below(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -66,7 +67,7 @@ pub fn with_subqueries_below(plan: LogicalPlan) -> Result<LogicalPlan> {
 fn of_sort(sort: Sort) -> Result<Transformed<LogicalPlan>> {
     let mut below = SubqueryColumns::of(&sort.input);
     let expr = below.replace_in_keys(sort.expr)?;
-    if below.found.is_empty() {
+    if below.subqueries.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Sort(Sort { expr, ..sort })));
     }
     let columns = below.schema.columns().into_iter().map(Expr::Column).collect();
@@ -85,7 +86,7 @@ fn of_distinct(on: DistinctOn) -> Result<Transformed<LogicalPlan>> {
         Ok(name.restore(below.replace_in(expr)?))
     });
     let select_expr = select_expr.collect::<Result<Vec<_>>>()?;
-    Ok(match below.found.is_empty() {
+    Ok(match below.subqueries.is_empty() {
         true => Transformed::no(LogicalPlan::Distinct(Distinct::On(DistinctOn { on_expr, select_expr, sort_expr, input, schema }))),
         false => {
             let distinct = DistinctOn::try_new(on_expr, select_expr, sort_expr, below.added_to(input)?)?;
@@ -101,7 +102,7 @@ struct SubqueryColumns {
     /// If that input is a projection, the schema of its input, which also has the columns that are not selected.
     inner: Option<DFSchemaRef>,
     /// Each with whether the projection itself computes it.
-    found: Vec<(Expr, bool)>,
+    subqueries: Vec<(Expr, bool)>,
 }
 
 impl SubqueryColumns {
@@ -110,7 +111,7 @@ impl SubqueryColumns {
             LogicalPlan::Projection(projection) => Some(Arc::clone(projection.input.schema())),
             _ => None,
         };
-        SubqueryColumns { schema: Arc::clone(input.schema()), inner, found: Vec::new() }
+        SubqueryColumns { schema: Arc::clone(input.schema()), inner, subqueries: Vec::new() }
     }
 
     fn replace_in_keys(&mut self, keys: Vec<SortExpr>) -> Result<Vec<SortExpr>> {
@@ -127,9 +128,9 @@ impl SubqueryColumns {
                 let feature = "a subquery in ORDER BY or DISTINCT ON about columns that are not selected";
                 return Err(EngineError::unsupported(feature, Some("add the columns to the SELECT list")).into_datafusion());
             }
-            let number = self.found.iter().position(|(found, _)| *found == part).unwrap_or(self.found.len());
-            if number == self.found.len() {
-                self.found.push((part, is_inner));
+            let number = self.subqueries.iter().position(|(subquery, _)| *subquery == part).unwrap_or(self.subqueries.len());
+            if number == self.subqueries.len() {
+                self.subqueries.push((part, is_inner));
             }
             Ok(Transformed::new(Expr::Column(Column::new_unqualified(name(number))), true, TreeNodeRecursion::Jump))
         })
@@ -138,7 +139,7 @@ impl SubqueryColumns {
 
     fn added_to(self, input: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
         let (mut inner, mut above) = (Vec::new(), Vec::new());
-        for (number, (expr, is_inner)) in self.found.into_iter().enumerate() {
+        for (number, (expr, is_inner)) in self.subqueries.into_iter().enumerate() {
             let columns = if is_inner { &mut inner } else { &mut above };
             columns.push(expr.alias(name(number)));
         }

@@ -12,7 +12,8 @@ use datafusion::logical_expr::{
     DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values,
 };
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Visitor};
 use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
@@ -21,17 +22,19 @@ use super::wildcards::expand_wildcards;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
 use sql::array_literals::rewrite_arrays;
+use sql::file_names::name_files;
 use sql::function_clauses::check_clauses;
 use sql::having::{add_aggregates, lacks_aggregates};
 use sql::headers::Headers;
 use sql::insert_source::{put_placeholder, take_source, with_source};
 use sql::insert_width::wrong_width;
-use sql::order_names::{Mention, order_by_input};
+use sql::order_names::{Mention, certain_results, order_by_input};
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
-use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts};
+use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts, with_needed_aliases};
 use sql::unnamed_subqueries::name_subqueries;
+use sql::walk::Walk;
 use table::catalog::{PrivateTable, StatementTables};
 
 pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
@@ -117,12 +120,13 @@ async fn describe(tables: &mut StatementTables<'_>, query: Statement) -> Result<
 pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
     qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
+    name_files(&mut statement);
     expand_wildcards(tables, &mut statement, with_unique_names).await?;
     rewrite(&mut statement)?;
     check_clauses(tables.state, &mut statement)?;
     tables.resolve(&statement).await?;
     if is_insert_of_values(&statement) {
-        return with_choice_shapes(tables.plan(statement)?);
+        return with_choice_shapes(with_array_calls(tables, statement)?);
     }
     let is_ordered = has_ordered_subquery(&statement);
     let planned = with_key_groups(tables, statement)?;
@@ -137,7 +141,8 @@ fn with_key_groups(tables: &StatementTables<'_>, mut statement: Statement) -> Re
     let planned = if add_keys(tables, &mut statement) { with_referenced_columns(tables, &statement) } else { Err(error) };
     match planned {
         Err(error) if is_about_groups(&error) => {
-            // For `ORDER BY 1` of an expression with an aggregate, which DataFusion finds by its alias.
+            // For `ORDER BY 1` of an expression, which DataFusion finds by its alias. Whether it finds it without one depends on the names
+            // that it gives to the expressions of GROUP BY; if there is an aggregate in it, `uniquely_named` has seen to it.
             alias_duplicate_columns(&mut statement, false);
             with_referenced_columns(tables, &statement).map_err(|_| error)
         }
@@ -163,9 +168,11 @@ fn may_be_of_columns(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..)) && !is_about_groups(error)
 }
 
-/// Names in expressions of ORDER BY refer to columns of FROM first, then to columns of the result.
+/// Names in expressions of ORDER BY refer to columns of FROM first, then to columns of the result. Where a table or another part of the
+/// statement has a column of that name, only the planner knows whether it is in this FROM, and its error says that it is not.
 fn with_input_names(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
-    let (mut results, mut failed) = (HashSet::new(), None);
+    let mut results = certain_results(statement, |name| tables.has_column(name));
+    let mut failed = None;
     while let Some((renamed, mentions)) = order_by_input(statement, &results) {
         match with_unique_names(tables, &renamed) {
             Ok(plan) => return Ok(plan),
@@ -197,7 +204,15 @@ fn with_unique_names(tables: &StatementTables<'_>, statement: &Statement) -> Res
     uniquely_named(tables, statement)
 }
 
+/// Columns of equal names get aliases before planning where the SELECT list shows that they need them. Elsewhere they come from columns of
+/// joins and inner queries, or from the names that DataFusion gives to calls, and its error says that there are any. If the statement fails
+/// with these aliases, the error is of the statement as it was written.
 fn uniquely_named(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    if let Some(named) = with_needed_aliases(tables.state, statement, |table, column| has_column(tables, table, column))
+        && let Ok(plan) = with_array_calls(tables, named)
+    {
+        return Ok(plan);
+    }
     let explained = |statement: &Statement, error| wrong_width(statement, error, |query| with_array_calls(tables, query));
     let mut error = match with_array_calls(tables, statement.clone()) {
         Err(error) if is_about_names(&error) => error,
@@ -217,6 +232,12 @@ fn uniquely_named(tables: &StatementTables<'_>, statement: &Statement) -> Result
         }
     }
     Err(error)
+}
+
+fn has_column(tables: &StatementTables<'_>, table: &ObjectName, column: &str) -> bool {
+    let lowers_names = tables.state.config_options().sql_parser.enable_ident_normalization;
+    let table = object_name_to_table_reference(table.clone(), lowers_names).ok().and_then(|name| tables.table(name));
+    table.is_some_and(|table| table.schema().column_with_name(column).is_some())
 }
 
 fn with_array_calls(tables: &StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
@@ -242,7 +263,7 @@ fn may_be_about_groups(statement: &Statement) -> bool {
         }
     }
     match statement {
-        Statement::Statement(inner) => inner.visit(&mut Groups).is_break(),
+        Statement::Statement(inner) => inner.walk(&mut Groups).is_break(),
         Statement::Explain(explain) => may_be_about_groups(&explain.statement),
         _ => false,
     }

@@ -6,13 +6,15 @@ use std::ops::ControlFlow;
 
 use datafusion::common::TableReference;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::planner::{IdentNormalizer, object_name_to_table_reference};
 use datafusion::sql::sqlparser::ast::{
-    self, Ident, ObjectName, ObjectNamePart, Query, ShowCreateObject, TableFactor, TableObject, VisitMut, VisitorMut,
+    self, Ident, ObjectName, ObjectNamePart, Query, ShowCreateObject, TableFactor, TableObject, VisitorMut,
 };
 
+use super::cte_scopes::CteScopes;
 use common::error::EngineError;
 use common::names::TEMP;
+use sql::walk::WalkMut;
 use table::temporary::TemporaryTables;
 
 /// Changes the statement in place. `lowers_names` says whether unquoted names are read in lower case.
@@ -20,12 +22,12 @@ pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Stateme
     if tables.is_empty() {
         return Ok(());
     }
-    let mut names = TemporaryNames { tables, lowers_names, scopes: Vec::new(), is_view: false };
+    let mut names = TemporaryNames { tables, lowers_names, ctes: CteScopes::default(), is_view: false };
     let done = match statement {
-        Statement::Statement(statement) => statement.visit(&mut names),
+        Statement::Statement(statement) => statement.walk_mut(&mut names),
         Statement::Explain(explain) => return qualify_temporary_names(tables, &mut explain.statement, lowers_names),
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut names),
+            CopyToSource::Query(query) => query.walk_mut(&mut names),
             CopyToSource::Relation(name) => names.name(name),
         },
         Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
@@ -39,31 +41,18 @@ pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Stateme
 struct TemporaryNames<'a> {
     tables: &'a TemporaryTables,
     lowers_names: bool,
-    /// The scopes of the enclosing queries, the outermost first.
-    scopes: Vec<Scope>,
+    ctes: CteScopes,
     is_view: bool,
 }
 
-/// The names that WITH defines in a query.
-struct Scope {
-    names: Vec<TableReference>,
-    /// How many of them were visited: a query of WITH sees the previous ones, or all if it may be recursive.
-    seen: usize,
-}
-
 impl TemporaryNames<'_> {
-    fn reference(&self, name: &ObjectName) -> Option<TableReference> {
-        object_name_to_table_reference(name.clone(), self.lowers_names).ok()
-    }
-
-    fn is_of_with(&self, name: &TableReference) -> bool {
-        self.scopes.iter().any(|scope| scope.names[..scope.seen].contains(name))
+    fn is_cte(&self, name: &TableReference) -> bool {
+        matches!(name, TableReference::Bare { table } if self.ctes.contains(table))
     }
 
     fn name(&self, name: &mut ObjectName) -> ControlFlow<EngineError> {
-        let Some(reference) = self.reference(name).filter(|reference| !self.is_of_with(reference)) else {
-            return ControlFlow::Continue(());
-        };
+        let reference = object_name_to_table_reference(name.clone(), self.lowers_names).ok();
+        let Some(reference) = reference.filter(|reference| !self.is_cte(reference)) else { return ControlFlow::Continue(()) };
         let Some(table) = self.tables.named(&reference) else { return ControlFlow::Continue(()) };
         if self.is_view {
             let hint = "a view is everybody's, and the table is this session's: name a stored table, with its schema if need be, as main.t";
@@ -80,24 +69,13 @@ impl VisitorMut for TemporaryNames<'_> {
     type Break = EngineError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        let (names, is_recursive) = match &query.with {
-            Some(with) => {
-                let names = with.cte_tables.iter().filter_map(|table| self.reference(&ObjectName::from(vec![table.alias.name.clone()])));
-                (names.collect(), with.recursive)
-            }
-            None => (Vec::new(), false),
-        };
-        let seen = if is_recursive { names.len() } else { 0 };
-        self.scopes.push(Scope { names, seen });
+        let normalizer = IdentNormalizer::new(self.lowers_names);
+        self.ctes.enter(query, |name| normalizer.normalize(name.clone()));
         ControlFlow::Continue(())
     }
 
-    /// The queries of WITH are visited before the rest of their query.
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {
-        self.scopes.pop();
-        if let Some(around) = self.scopes.last_mut() {
-            around.seen = (around.seen + 1).min(around.names.len());
-        }
+        self.ctes.leave();
         ControlFlow::Continue(())
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use common::error::EngineError;
 use common::file_format::FileFormat;
 use files::export::CsvLayout;
+use files::import::ReadOptions;
 
 pub struct ExportOptions {
     /// `None`: by the extension of the file.
@@ -14,15 +15,17 @@ pub struct ExportOptions {
 
 pub fn export_options(path: &Path, options: &[(String, String)]) -> Result<ExportOptions, EngineError> {
     let mut read = ExportOptions { format: None, csv: CsvLayout::default() };
+    // Header and delimiter are named and checked as for reading.
+    let mut layout = ReadOptions::default();
     let mut only_csv = None;
     for (name, value) in options {
         match name.as_str() {
             "format" => {
-                let format = value.to_ascii_lowercase().parse();
+                let format = value.parse();
                 read.format = Some(format.map_err(|message| EngineError::Sql { message, position: None, hint: None })?);
             }
-            "header" | "has_header" => read.csv.header = boolean(name, value)?,
-            "delimiter" | "delim" | "sep" => read.csv.delimiter = Some(delimiter(value)?),
+            "delimiter" | "delim" | "sep" if value == "\"" => return Err(refused(name, value)),
+            "header" | "has_header" | "delimiter" | "delim" | "sep" => layout.set(name, value)?,
             "quote" if value == "\"" => {}
             "null" | "nullstr" | "null_value" if value.is_empty() => {}
             "compression" => compression(path, value)?,
@@ -32,6 +35,8 @@ pub fn export_options(path: &Path, options: &[(String, String)]) -> Result<Expor
             only_csv = Some(name);
         }
     }
+    read.csv.delimiter = layout.csv.delimiter;
+    read.csv.header = layout.csv.header.unwrap_or(read.csv.header);
     let is_csv = match read.format {
         Some(format) => format == FileFormat::Csv,
         None => files::export::ExportTarget::of(path, None)?.format == FileFormat::Csv,
@@ -46,29 +51,11 @@ pub fn export_options(path: &Path, options: &[(String, String)]) -> Result<Expor
 
 fn refused(name: &str, value: &str) -> EngineError {
     let hint = match name {
-        "quote" => "fields are quoted with \"",
+        "quote" | "delimiter" | "delim" | "sep" => "fields are quoted with \"",
         "null" | "nullstr" | "null_value" => "NULL is the empty field, an empty text is \"\"",
         _ => "the options are FORMAT, HEADER, DELIMITER and COMPRESSION",
     };
     EngineError::unsupported(format!("COPY option {} '{value}'", name.to_uppercase()), Some(hint))
-}
-
-fn boolean(name: &str, value: &str) -> Result<bool, EngineError> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "on" | "1" => Ok(true),
-        "false" | "off" | "0" => Ok(false),
-        _ => {
-            let message = format!("COPY option {} is true or false, not \"{value}\"", name.to_uppercase());
-            Err(EngineError::Sql { message, position: None, hint: None })
-        }
-    }
-}
-
-fn delimiter(value: &str) -> Result<u8, EngineError> {
-    match if value == "\\t" { b"\t" } else { value.as_bytes() } {
-        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err(EngineError::unsupported(format!("DELIMITER '{value}'"), Some("use one ASCII character"))),
-    }
 }
 
 /// The file's extension decides; the option may only repeat it.

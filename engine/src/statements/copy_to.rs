@@ -13,6 +13,7 @@ use crate::execution::StatementContext;
 use common::count::{count_batch, count_schema};
 use common::error::EngineError;
 use files::export::open_export_with;
+use files::import::check_path;
 use semantics::cancel::on_a_task;
 use sql::{CopyTo, refuse};
 
@@ -21,6 +22,7 @@ pub async fn copy_to(ctx: &StatementContext, copy: CopyTo) -> Result<SendableRec
     let CopyTo { query, path, options } = copy;
     refuse(query.as_ref())?;
     let path = PathBuf::from(path);
+    check_path(&path, ctx.catalog.file_directories())?;
     let options = export_options(&path, &options)?;
     let plan = ctx.plan(Statement::Statement(Box::new(ast::Statement::Query(query)))).await?;
     let rows = ctx.execute_plan(&plan).await?;

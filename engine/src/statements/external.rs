@@ -9,6 +9,7 @@ use pmem_store::ViewRecord;
 use super::ddl::{check_new_view, commit};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use files::import::check_paths;
 use table::catalog::{external_provider, is_of_node, is_remote, resolve};
 use table::definition::{EXTERNAL, external_definition};
 
@@ -21,6 +22,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
     }
     refuse(&table)?;
     if !is_remote(&table) {
+        check_paths(&table.locations, ctx.catalog.file_directories())?;
         for location in &mut table.locations {
             *location = absolute_location(location)?;
         }
@@ -39,6 +41,9 @@ fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
     }
     if table.unbounded {
         return refuse("CREATE UNBOUNDED EXTERNAL TABLE", "leave UNBOUNDED out");
+    }
+    if !table.order_exprs.is_empty() && !is_remote(table) {
+        return refuse("WITH ORDER of an external table", "leave it out: nobody can hold files to it, and ORDER BY sorts");
     }
     let options = table.columns.iter().flat_map(|column| &column.options);
     let mut options = options.filter(|option| !matches!(option.option, datafusion::sql::sqlparser::ast::ColumnOption::Null));

@@ -6,6 +6,7 @@ use datafusion::catalog::SchemaProvider;
 
 use super::provider::SystemSchema;
 use crate::shared::EngineShared;
+use common::file_directories::FileDirectories;
 use table::catalog::{CatalogContext, StoreCatalog};
 use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
@@ -17,6 +18,10 @@ impl CatalogContext for EngineShared {
 
     fn remote_tables(&self) -> Option<&Arc<dyn RemoteTables>> {
         self.remote_tables.as_ref()
+    }
+
+    fn file_directories(&self) -> &FileDirectories {
+        &self.file_directories
     }
 
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider> {

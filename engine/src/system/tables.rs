@@ -36,8 +36,8 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         rows.extend(source.damaged()?.into_iter().map(of_damaged));
         let unseen = source.snapshot.unseen_names();
         rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(|view| {
-            let is_told = source.owns(&view) || !mentions_hidden_name(&view.sql, &unseen);
-            of_view(view, is_told)
+            let shows_definition = source.owns(&view) || !mentions_hidden_name(&view.sql, &unseen);
+            of_view(view, shows_definition)
         }));
         rows.extend(source.temporary.all().iter().map(|table| of_temporary(table)));
         rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
@@ -107,8 +107,8 @@ fn of_temporary(table: &TemporaryRows) -> Row {
 }
 
 /// The text of a view is shown only to users who may see every table in it.
-fn of_view(view: ViewRecord, is_told: bool) -> Row {
-    let definition = is_told.then(|| match view.kind.as_str() {
+fn of_view(view: ViewRecord, shows_definition: bool) -> Row {
+    let definition = shows_definition.then(|| match view.kind.as_str() {
         VIEW => format!("CREATE VIEW {} AS {}", qualified(&view.namespace, &view.name), view.sql),
         _ => view.sql,
     });

@@ -12,7 +12,8 @@
 //! - [`remote_tables`] — the trait by which tables of other nodes are reached
 //! - [`store_context`] — what tables need of the engine
 //!
-//! It knows no sessions, no statements and no maintenance: these are in `engine`.
+//! Sessions, statements and maintenance are in `engine`. What a table needs of them comes as values: DataFusion's state of a session, the
+//! slot of its transaction, the user's rights, and the tables of one statement.
 
 pub mod access;
 pub mod blocking;

@@ -77,7 +77,7 @@ fn a_backup_says_what_it_took_and_the_next_one_that_it_was_there() {
     let ran = db.run(&sql);
     assert_eq!(ran.kind, StatementKind::Query);
     let names: Vec<String> = ran.batches[0].schema().fields().iter().map(|field| field.name().clone()).collect();
-    assert_eq!(names, ["version", "files_linked", "bytes_linked", "files_copied", "bytes_copied", "files_kept", "bytes_kept"]);
+    assert_eq!(names, ["version", "files_linked", "bytes_linked", "files_copied", "bytes_copied", "files_unchanged", "bytes_unchanged"]);
     let first: Vec<String> = ran.rows()[0].split('|').map(str::to_string).collect();
     let second: Vec<String> = db.rows(&sql)[0].split('|').map(str::to_string).collect();
     assert_eq!((&first[1], &first[5]), (&"4".to_string(), &"0".to_string()));

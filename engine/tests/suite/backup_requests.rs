@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::backup::{self, BackupReport, back_up};
 use engine::{Engine, EngineError};
-use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, RequestState};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, Request, RequestState};
 use pmem_store::{Store, StoreOptions};
 
 use super::helpers::{Db, Ran, numbers, options, wait};
@@ -52,10 +52,10 @@ fn has_requests(db: &Db) -> bool {
 fn who_has_the_store_open_makes_the_backup_also_without_maintenance() {
     let db = with_rows();
     let first = ask(&db, "backup").unwrap();
-    assert_eq!((first.linked.files, first.kept.files, first.path.as_path()), (4, 0, Path::new(&db.file("backup"))));
+    assert_eq!((first.linked.files, first.unchanged.files, first.path.as_path()), (4, 0, Path::new(&db.file("backup"))));
     db.run("INSERT INTO t SELECT * FROM t LIMIT 7");
     let second = ask(&db, "backup").unwrap();
-    assert_eq!((second.linked.files, second.kept.files), (0, 4));
+    assert_eq!((second.linked.files, second.unchanged.files), (0, 4));
     assert!(second.version > first.version);
     assert_eq!(rows_in(&db, "backup"), "50007");
     let names: Vec<_> = fs::read_dir(db.file("backup")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -130,7 +130,8 @@ fn another_holder_goes_on_with_what_the_last_one_has_taken() {
     let dir = with_rows().closed();
     let path = dir.path().join("store");
     let mut last = Inbox::new(&path);
-    let pending_request = PendingRequest::submit(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
+    let request = Request::Backup(BackupRequest { to: dir.path().join("backup"), copies: false });
+    let pending_request = PendingRequest::submit(&path, &request).unwrap();
     assert_eq!(last.look().len(), 1);
     let _engine = Engine::open(&path, options()).unwrap();
     wait_until("there is an answer", || matches!(pending_request.look().unwrap(), RequestState::Done(_)));

@@ -148,6 +148,22 @@ fn options_of_copy_from_are_taken_and_unknown_ones_refused() {
 }
 
 #[test]
+fn a_file_in_another_notation_is_copied_with_the_options_of_an_import() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (a double, b varchar, day date)");
+    let file = db.file("t.csv");
+    fs::write(&file, b"a report\nof 2024\n1,5;\"x\\\"y\";1.2.2024\n# no\n2,5;Jos\xe9;-\n").unwrap();
+    let options =
+        "SKIP 2, HEADER false, DELIMITER ';', DECIMAL ',', DATE_FORMAT '%d.%m.%Y', COMMENT '#', ESCAPE '\\', NULL '-', ENCODING 'latin-1'";
+    assert_eq!(db.rows(&format!("COPY t FROM '{file}' WITH ({options})")), ["2"]);
+    assert_eq!(db.rows("SELECT * FROM t ORDER BY a"), ["1.5|x\"y|2024-02-01", "2.5|José|NULL"]);
+    for (option, words) in [("COLOUR 'red'", "colour"), ("SKIP 'x'", "skip"), ("DATE_FORMAT 'D/M/Y'", "date_format")] {
+        let error = db.error(&format!("COPY t FROM '{file}' ({option})")).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
 fn columns_of_a_file_go_to_the_columns_of_their_names() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int, b varchar)");

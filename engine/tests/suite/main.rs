@@ -22,6 +22,7 @@ mod exact_comparisons;
 mod export;
 mod external;
 mod fault;
+mod files;
 mod filters;
 mod filters_by_name;
 mod floats;

@@ -211,7 +211,7 @@ fn copy_to_writes_what_import_reads() {
         ("STORED AS CSV OPTIONS ('format.double_quote' 'true')", "DOUBLE_QUOTE"),
         ("(FORMAT parquet, HEADER true)", "HEADER"),
         ("(COMPRESSION gzip)", "COMPRESSION"),
-        ("(HEADER maybe)", "HEADER"),
+        ("(HEADER maybe)", "the option header is true or false"),
         ("PARTITIONED BY (a)", "PARTITIONED"),
         ("(QUOTE '''')", "QUOTE"),
         ("(NULL 'NA')", "NULL"),

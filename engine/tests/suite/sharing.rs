@@ -93,14 +93,70 @@ fn readers_share_a_store_and_leave_nothing_in_it() {
 #[test]
 fn a_second_writer_is_refused_and_told_who_holds_the_store() {
     let db = filled();
-    for options in [options(), read_only()] {
-        let error = open(&db.store_path(), options).unwrap_err().to_string();
-        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
-        assert!(error.contains("in use"), "{error}");
-    }
+    let error = open(&db.store_path(), options()).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("--read-only")), "{error}");
+    let error = error.to_string();
+    assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+    assert!(error.contains("in use"), "{error}");
     assert_eq!(db.value("SELECT count(*) FROM t"), "20000");
     let dir = db.closed();
     open(&dir.path().join("store"), options()).unwrap();
+}
+
+#[test]
+fn a_reader_beside_a_writer_has_what_was_committed_when_it_opened_the_store() {
+    let db = filled();
+    db.script("BEGIN; INSERT INTO s.u VALUES (9, 'open')");
+    let reader = open(&db.store_path(), read_only()).unwrap();
+    let session = reader.session().unwrap();
+    let rows = |sql: &str| wait(run(&session, sql)).unwrap().rows();
+    db.script("COMMIT; INSERT INTO s.u VALUES (3, 'z'); DELETE FROM t; DROP VIEW v; OPTIMIZE TABLE t; ALTER SYSTEM SET retention = '0'");
+    assert_eq!(rows("SELECT a FROM s.u ORDER BY a"), ["1", "2"]);
+    assert_eq!(rows("SELECT count(*), sum(id) FROM t"), ["20000|199990000"]);
+    assert_eq!(rows("SELECT * FROM v ORDER BY k"), ["0", "1", "2", "3", "4"]);
+    let error = wait(run(&session, "INSERT INTO s.u VALUES (4, 'w')")).unwrap_err().to_string();
+    assert!(error.contains("read-only"), "{error}");
+    let later = open(&db.store_path(), read_only()).unwrap();
+    let ran = wait(run(&later.session().unwrap(), "SELECT count(*) FROM s.u")).unwrap();
+    assert_eq!(ran.rows(), ["4"]);
+}
+
+#[test]
+fn a_reader_outlives_the_writer_that_gave_it_the_store() {
+    let db = filled();
+    let path = db.store_path();
+    let reader = open(&path, read_only()).unwrap();
+    db.run("DROP TABLE t");
+    let db = db.reopened();
+    db.run("CREATE TABLE t AS SELECT 1 AS id");
+    let ran = wait(run(&reader.session().unwrap(), "SELECT count(*) FROM t WHERE id >= 0")).unwrap();
+    assert_eq!(ran.rows(), ["20000"]);
+    assert_eq!(db.value("SELECT count(*) FROM t"), "1");
+    drop(reader);
+    assert!(!path.join("requests").exists());
+}
+
+#[test]
+fn a_reader_is_served_while_a_backup_is_made() {
+    let db = filled();
+    let to = std::path::PathBuf::from(db.file("stuck"));
+    std::fs::create_dir(&to).unwrap();
+    // Nobody reads the pipe in the place of a file of the backup.
+    let pipe = to.join("quiver-backup.new");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (path, patience) = (db.store_path(), std::time::Duration::from_secs(30));
+    std::thread::scope(|scope| {
+        let backup = scope.spawn(|| engine::backup::back_up(&path, &to, false, patience, &mut |_| std::ops::ControlFlow::Continue(())));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let reader = open(&path, read_only()).unwrap();
+        assert!(!backup.is_finished());
+        let ran = wait(run(&reader.session().unwrap(), "SELECT count(*) FROM s.u")).unwrap();
+        assert_eq!(ran.rows(), ["2"]);
+        let mut released = std::fs::File::open(&pipe).unwrap();
+        let _ = std::io::Read::read_to_end(&mut released, &mut Vec::new());
+        // The pipe cannot be synced.
+        assert!(backup.join().unwrap().is_err());
+    });
 }
 
 #[test]

@@ -190,8 +190,8 @@ fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'s
         Some(OLD_CERTIFICATE)
     } else if has(&["invalid peer certificate"]) {
         // The reason already names its validity period and its names.
-        let is_said = has(&["xpired", "NotValid", "not valid"]);
-        (!is_said).then_some(UNKNOWN_ISSUER)
+        let has_reason = has(&["xpired", "NotValid", "not valid"]);
+        (!has_reason).then_some(UNKNOWN_ISSUER)
     } else if is_tls {
         // With TLS 1.3 a server checks the client certificate after the client's handshake has ended, and closes. Its alert may get lost.
         let is_cut =

@@ -49,6 +49,11 @@ impl RemoteSession {
         .await
     }
 
+    /// The names of all columns of all tables, without duplicates.
+    pub async fn all_column_names(&self) -> Result<Vec<String>, RemoteError> {
+        self.names("SELECT DISTINCT column_name FROM system.columns ORDER BY 1").await
+    }
+
     /// The Arrow schema of a table; `None` if there is no such table.
     pub async fn table_schema(&self, schema: &str, name: &str) -> Result<Option<SchemaRef>, RemoteError> {
         let is_it = |table: &TableListing| table.schema == schema && table.name == name;

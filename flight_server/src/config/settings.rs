@@ -149,6 +149,14 @@ pub const SETTINGS: &[Setting] = &[
     ),
     global("threads", Field::CountOrNone(|c| &mut c.engine.threads), "one per core", "threads that work on queries"),
     global("spill_dir", Field::Path(|c| &mut c.engine.spill_dir), "inside the store", "where queries spill"),
+    Setting {
+        unset: "all",
+        ..setting(
+            "file_dirs",
+            Field::Path(|c| &mut c.engine.file_dirs),
+            "directories, with colons between them, in which statements of users with the privilege FILES may read and write files",
+        )
+    },
     global(
         "compaction_rate",
         Field::SizeOrNone(|c| &mut c.engine.maintenance.rate_bytes_per_s),

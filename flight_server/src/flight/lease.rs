@@ -86,19 +86,19 @@ struct BatchInfo {
 }
 
 /// The savepoint to which the transaction of a lease rolls back when one of its queries has failed.
-const HELD: &str = "held";
+const SAVEPOINT: &str = "held";
 
 /// Begins the transaction, which from here on keeps the version that it sees.
 pub async fn hold(turn: &SessionLock<'_>) -> Result<(), Status> {
     // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
     turn.run_own("SET threads = 1").await.map_err(status)?;
-    turn.run_own(&format!("SAVEPOINT {HELD}")).await.map_err(status)
+    turn.run_own(&format!("SAVEPOINT {SAVEPOINT}")).await.map_err(status)
 }
 
 /// A transaction in which a query has failed refuses others until it rolls back.
 async fn begin_again(turn: &SessionLock<'_>) -> Result<(), Status> {
     match turn.session().is_transaction_failed() {
-        true => turn.run_own(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
+        true => turn.run_own(&format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}")).await.map_err(status),
         false => Ok(()),
     }
 }
@@ -164,7 +164,7 @@ impl Leases {
 
     fn lease_info(&self, handle: &Handle, command: &TableCommand, mapped: MappedTable) -> Result<Bytes, Status> {
         let lease = String::from_utf8_lossy(handle).into_owned();
-        let parts = mapped.parts.into_iter().map(|part| part_told(part, &lease, command)).collect::<Result<_, Status>>()?;
+        let parts = mapped.parts.into_iter().map(|part| part_info(part, &lease, command)).collect::<Result<_, Status>>()?;
         let expires_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
         let info = LeaseInfo { lease, expires_ms, version: mapped.version, parts };
         let json = serde_json::to_vec(&info).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
@@ -206,7 +206,7 @@ impl Leases {
     }
 }
 
-fn part_told(part: MappedPart, lease: &str, command: &TableCommand) -> Result<PartInfo, Status> {
+fn part_info(part: MappedPart, lease: &str, command: &TableCommand) -> Result<PartInfo, Status> {
     let file = match part {
         MappedPart::File(file) => file,
         MappedPart::Rows(rows) => {

@@ -122,7 +122,7 @@ impl Connection {
     }
 
     /// Updates the share after a statement that may have changed it. The bytes were reserved before, so that this cannot fail.
-    fn count_kept(&self, room: Option<BudgetShare>) {
+    fn update_share(&self, room: Option<BudgetShare>) {
         let mut share = self.prepared_share.lock();
         match (&mut *share, room) {
             (Some(share), Some(room)) => share.join(room),
@@ -177,7 +177,7 @@ impl SessionLock<'_> {
                 "this call has no session that could keep a setting; begin one by SetSessionOptions and keep its cookie",
             )),
             (Lifetime::Session | Lifetime::Transaction | Lifetime::Lease, StatementKind::Set) => {
-                self.connection.count_kept(room);
+                self.connection.update_share(room);
                 Ok(())
             }
             _ => Ok(()),

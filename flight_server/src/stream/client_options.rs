@@ -59,7 +59,7 @@ fn text<'a>(headers: &'a MetadataMap, name: &str) -> Result<Option<&'a str>, Sta
     value.transpose().map_err(|_| Status::invalid_argument(format!("the header {name} is not plain ASCII text")))
 }
 
-fn refused(name: &str, found: &str, choices: &str) -> Status {
-    let found: String = found.chars().take(40).collect();
-    Status::invalid_argument(format!("the header {name} is \"{found}\"; it may be {choices}"))
+fn refused(name: &str, value: &str, choices: &str) -> Status {
+    let value: String = value.chars().take(40).collect();
+    Status::invalid_argument(format!("the header {name} is \"{value}\"; it may be {choices}"))
 }

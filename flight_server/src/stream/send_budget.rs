@@ -381,7 +381,7 @@ mod tests {
         let [ann, bob] = ["ann", "bob"].map(|user| send_budget.credit(&Principal::named(user)));
         let others: Vec<_> =
             (0..5).map(|user| send_budget.credit(&Principal::named(&user.to_string())).hold(CreditKind::Message, 200)).collect();
-        let _held = ann.hold(CreditKind::Batch, 100);
+        let _credit = ann.hold(CreditKind::Batch, 100);
         assert!(ann.is_full() && !has_room(&ann, CreditKind::Batch));
         assert!(has_room(&bob, CreditKind::Batch));
         drop(others);

@@ -98,18 +98,18 @@ fn without_a_login_no_metadata_is_told() {
 fn metadata_leaves_out_objects_that_its_reader_may_not_see() {
     let served = served();
     let (ada, bob) = (served.client_of("ada"), served.client_of("bob"));
-    let is_told =
+    let is_visible =
         |client: &Client, command: &[u8], word: &str| rows(&served, Some(client), command).unwrap().iter().any(|row| row.contains(word));
     for (what, command) in commands() {
         for word in ["secret", "plans", "hidden_key"] {
-            assert!(!is_told(&bob, &command, word), "{what} tells of {word}");
+            assert!(!is_visible(&bob, &command, word), "{what} tells of {word}");
         }
         // An admin sees it, so the calls above have hidden something.
         let is_there = matches!(what, "schemas" | "tables" | "primary keys");
-        assert_eq!(is_told(&ada, &command, "secret"), is_there, "{what}");
+        assert_eq!(is_visible(&ada, &command, "secret"), is_there, "{what}");
     }
     let of_shown = CommandGetPrimaryKeys { catalog: None, db_schema: Some("shown".into()), table: "t".into() };
-    assert!(is_told(&bob, &of_shown.as_any().encode_to_vec(), "shown t a"));
-    assert!(is_told(&bob, &CommandGetDbSchemas::default().as_any().encode_to_vec(), "shown"));
-    assert!(is_told(&bob, &CommandGetTables::default().as_any().encode_to_vec(), "shown t"));
+    assert!(is_visible(&bob, &of_shown.as_any().encode_to_vec(), "shown t a"));
+    assert!(is_visible(&bob, &CommandGetDbSchemas::default().as_any().encode_to_vec(), "shown"));
+    assert!(is_visible(&bob, &CommandGetTables::default().as_any().encode_to_vec(), "shown t"));
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use arrow_flight::sql::EndTransaction;
+use arrow_flight::sql::{CommandStatementIngest, EndTransaction, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
 use flight_server::ServerOptions;
 use tonic::Code;
 
-use crate::helpers::{Client, Served, code, eventually, options, query, shown, wait};
+use crate::helpers::{Client, Served, batch, code, eventually, numbers, options, query, shown, wait};
 
 fn session(served: &Served) -> Client {
     let mut client = served.client();
@@ -65,4 +65,25 @@ fn a_call_without_a_session_makes_no_temporary_table() {
     for sql in ["SELECT 7 AS a INTO VOLATILE c", "CREATE TEMP TABLE c (a BIGINT)"] {
         assert_eq!(code(served.try_update(sql)), Code::FailedPrecondition, "{sql}");
     }
+}
+
+#[test]
+fn rows_that_are_sent_to_the_schema_temp_are_a_table_of_the_session() {
+    let served = Served::new();
+    let (mut one, mut other) = (session(&served), session(&served));
+    let definition = TableDefinitionOptions { if_not_exist: TableNotExistOption::Create as i32, if_exists: TableExistsOption::Fail as i32 };
+    let command = CommandStatementIngest {
+        table_definition_options: Some(definition),
+        table: "c".into(),
+        schema: Some("temp".into()),
+        ..CommandStatementIngest::default()
+    };
+    let rows_sent = || futures::stream::iter([Ok(batch(&[("a", numbers(0..3))]))]);
+    let transaction = wait(one.begin_transaction()).unwrap();
+    let in_transaction = CommandStatementIngest { transaction_id: Some(transaction.clone()), ..command.clone() };
+    assert_eq!(wait(one.execute_ingest(in_transaction, rows_sent())).unwrap(), 3);
+    wait(one.end_transaction(transaction, EndTransaction::Commit)).unwrap();
+    assert_eq!(rows(&mut one, "SELECT sum(a) FROM c"), ["3"]);
+    assert_eq!(code(wait(query(&mut other, "SELECT * FROM c", None))), Code::InvalidArgument);
+    assert_eq!(code(wait(served.client().execute_ingest(command, rows_sent()))), Code::FailedPrecondition);
 }

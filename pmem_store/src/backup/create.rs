@@ -86,12 +86,12 @@ impl Job<'_> {
         let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
         let mut meter = ProgressMeter::new(self.segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
         let mut copier = SegmentCopier::new(self.copies);
-        let mut kept = FileCount::default();
+        let mut unchanged = FileCount::default();
         for (table, sealed) in &self.segments {
             let from = files::segment_path(self.store.path(), *table, sealed.id);
             let to = segment_path(self.to, *table, sealed);
             if is_there(&from, &to, sealed, self.copies) {
-                kept.add(SEGMENT_FILES, size(sealed));
+                unchanged.add(SEGMENT_FILES, size(sealed));
                 meter.advance(size(sealed))?;
                 continue;
             }
@@ -111,7 +111,7 @@ impl Job<'_> {
         if segments_dir(self.to).exists() {
             files::sync_dir(&segments_dir(self.to))?;
         }
-        (report.linked, report.copied, report.kept) = (copier.linked, copier.copied, kept);
+        (report.linked, report.copied, report.unchanged) = (copier.linked, copier.copied, unchanged);
         Ok(())
     }
 

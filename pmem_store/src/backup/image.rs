@@ -60,6 +60,12 @@ impl Image {
         self.reader.store_id()?.ok_or_else(|| BackupError::NoId(path.to_path_buf()).into())
     }
 
+    /// Writes the catalog to `path`, which must not exist. The caller holds the pin while the other files are read where they are.
+    pub fn write_catalog(self, path: &Path) -> Result<Arc<Pin>> {
+        self.reader.copy_to(path)?;
+        Ok(self.pin)
+    }
+
     /// Writes the catalog and the logs into the empty directory `dir`. All but the name of the directory is durable. While
     /// the catalog is read, redb keeps all its old pages; so the catalog is copied first, and alone. The caller holds the pin
     /// while it copies segments.

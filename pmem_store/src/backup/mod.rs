@@ -26,51 +26,16 @@ mod verify;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
+pub(crate) use image::Image;
 pub(crate) use layout::is_backup;
 pub use restore::restore_backup;
 pub use verify::verify_backup;
 
+pub use crate::backup_report::{BackupProgress, BackupReport, FileCount};
 pub use crate::error::BackupError;
 
 /// Called between two files, and several times in a large one; `Break` stops the backup.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupProgress {
-    pub bytes_done: u64,
-    pub bytes_total: u64,
-}
-
-/// A number of files; a segment counts as one with its side files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileCount {
-    pub files: u64,
-    pub bytes: u64,
-}
-
-impl FileCount {
-    pub(crate) fn add(&mut self, files: u64, bytes: u64) {
-        self.files += files;
-        self.bytes += bytes;
-    }
-}
-
-/// The content of a backup or of a restored store.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupReport {
-    /// The directory of the backup.
-    pub path: PathBuf,
-    /// The last version in it. It also has the earlier ones that the store kept.
-    pub version: u64,
-    pub created_at_ms: u64,
-    /// Files that have a second hard link now, in the store they came from or in the backup.
-    pub linked: FileCount,
-    pub copied: FileCount,
-    /// Files that were there already.
-    pub kept: FileCount,
-}
 
 /// The findings of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::BackupRequest;
+use super::Request;
+use super::lease::Lease;
 use super::record::{Answer, REQUESTS_DIR, RequestFile, encode, read_record};
-use crate::backup::BackupProgress;
+use crate::backup_report::BackupProgress;
 use crate::error::{Result, StoreError};
 
 /// The number of attempts to submit a request while the holder tidies up.
 const ATTEMPTS: usize = 100;
 
-/// A submitted request. Dropping it withdraws it, and the holder stops its work.
+/// A submitted request. Dropping it withdraws it: the holder stops its work, and a lease ends.
 #[derive(Debug)]
 pub struct PendingRequest {
     dir: PathBuf,
@@ -34,7 +35,7 @@ pub enum RequestState {
 
 impl PendingRequest {
     /// Submits a request to the process that has the store at `store` open for writing.
-    pub fn submit(store: &Path, request: &BackupRequest) -> Result<PendingRequest> {
+    pub fn submit(store: &Path, request: &Request) -> Result<PendingRequest> {
         let dir = store.join(REQUESTS_DIR);
         let failed = |error| StoreError::io("write a request in", &dir, error);
         let bytes = encode(request).map_err(failed)?;
@@ -63,12 +64,21 @@ impl PendingRequest {
             Err(_) => Ok(RequestState::Taken(BackupProgress::default())),
         }
     }
+
+    /// The lease that the answer gives. It ends when it is dropped.
+    pub fn into_lease(self, version: u64) -> Lease {
+        Lease::new(self, version)
+    }
+
+    pub(super) fn catalog(&self) -> PathBuf {
+        RequestFile::Catalog.path(&self.dir, &self.id)
+    }
 }
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
         // The request goes first: a request without its answer would be executed.
-        for kind in [RequestFile::Request, RequestFile::Taken, RequestFile::Done] {
+        for kind in [RequestFile::Request, RequestFile::Taken, RequestFile::Done, RequestFile::Catalog] {
             let _ = fs::remove_file(kind.path(&self.dir, &self.id));
         }
         // It succeeds for the last request.

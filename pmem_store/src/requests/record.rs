@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::BackupRequest;
-use crate::backup::BackupReport;
+use super::{BackupRequest, Request};
+use crate::backup_report::BackupReport;
 
 pub const REQUESTS_DIR: &str = "requests";
 const FORMAT: u32 = 1;
 const BACKUP: &str = "backup";
+const LEASE: &str = "lease";
 /// The limit for any file; the longest path takes a third of it.
 pub const SIZE_BYTES_MAX: u64 = 64 << 10;
 
@@ -24,12 +25,15 @@ pub enum RequestFile {
     New,
     Taken,
     Done,
+    /// The catalog of a lease. It is complete when the answer is there.
+    Catalog,
     /// A file of the holder while it is written. If another process sees it, its writer was killed.
     Unfinished,
 }
 
 impl RequestFile {
-    const ALL: [RequestFile; 5] = [RequestFile::Request, RequestFile::New, RequestFile::Taken, RequestFile::Done, RequestFile::Unfinished];
+    const ALL: [RequestFile; 6] =
+        [RequestFile::Request, RequestFile::New, RequestFile::Taken, RequestFile::Done, RequestFile::Catalog, RequestFile::Unfinished];
 
     fn suffix(self) -> &'static str {
         match self {
@@ -37,6 +41,7 @@ impl RequestFile {
             RequestFile::New => ".new",
             RequestFile::Taken => ".taken",
             RequestFile::Done => ".done",
+            RequestFile::Catalog => ".catalog",
             RequestFile::Unfinished => ".unfinished",
         }
     }
@@ -56,23 +61,29 @@ pub fn parse_name(name: &str) -> Option<(&str, RequestFile)> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Request {
+struct RequestRecord {
     format: u32,
     request: String,
-    to: PathBuf,
+    /// Of a backup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<PathBuf>,
+    #[serde(default)]
     copies: bool,
     /// For people only; the lock shows whether the client waits.
     pid: u32,
 }
 
-pub fn encode(request: &BackupRequest) -> io::Result<Vec<u8>> {
-    let BackupRequest { to, copies } = request.clone();
-    let record = Request { format: FORMAT, request: BACKUP.to_string(), to, copies, pid: std::process::id() };
+pub fn encode(request: &Request) -> io::Result<Vec<u8>> {
+    let (request, to, copies) = match request {
+        Request::Backup(BackupRequest { to, copies }) => (BACKUP, Some(to.clone()), *copies),
+        Request::Lease => (LEASE, None, false),
+    };
+    let record = RequestRecord { format: FORMAT, request: request.to_string(), to, copies, pid: std::process::id() };
     Ok(serde_json::to_vec(&record)?)
 }
 
 /// Decodes the request in a file, or returns a sentence that says why there is none.
-pub fn decode(path: &Path) -> Result<BackupRequest, String> {
+pub fn decode(path: &Path) -> Result<Request, String> {
     let not_ours = |what: String| format!("the request \"{}\" cannot be understood: {what}", path.display());
     let bytes = read(path).map_err(|error| not_ours(error.to_string()))?;
     // Only the fields that are read here are expected of a later format.
@@ -84,11 +95,13 @@ pub fn decode(path: &Path) -> Result<BackupRequest, String> {
     if format > FORMAT {
         return Err(format!("the request has format {format}, and the process that has the store open knows formats up to {FORMAT}"));
     }
-    let request: Request = serde_json::from_slice(&bytes).map_err(|error| not_ours(error.to_string()))?;
-    match request {
-        Request { request, .. } if request != BACKUP => Err(not_ours(format!("there is no request \"{request}\""))),
-        Request { to, .. } if !to.is_absolute() => Err(not_ours(format!("\"{}\" is not an absolute path", to.display()))),
-        Request { to, copies, .. } => Ok(BackupRequest { to, copies }),
+    let record: RequestRecord = serde_json::from_slice(&bytes).map_err(|error| not_ours(error.to_string()))?;
+    match (record.request.as_str(), record.to) {
+        (LEASE, _) => Ok(Request::Lease),
+        (BACKUP, Some(to)) if to.is_absolute() => Ok(Request::Backup(BackupRequest { to, copies: record.copies })),
+        (BACKUP, Some(to)) => Err(not_ours(format!("\"{}\" is not an absolute path", to.display()))),
+        (BACKUP, None) => Err(not_ours("a backup needs a directory".to_string())),
+        (other, _) => Err(not_ours(format!("there is no request \"{other}\""))),
     }
 }
 
@@ -97,6 +110,10 @@ pub fn decode(path: &Path) -> Result<BackupRequest, String> {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Done(BackupReport),
+    /// The version that the client may read.
+    Lease {
+        version: u64,
+    },
     /// The error message.
     Failed(String),
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::BackupRequest;
+use super::Request;
 use super::record::{Answer, REQUESTS_DIR, RequestFile, decode, parse_name};
-use crate::backup::BackupProgress;
+use crate::backup_report::BackupProgress;
 
-/// The number of files that one look reads.
+/// The number of files that one look reads, besides those of answered requests.
 const FILES_MAX: usize = 1_000;
 
 /// The incoming requests. Nothing here fails: what cannot be read or written is logged once.
@@ -27,7 +27,7 @@ pub struct Inbox {
 pub struct OpenRequest {
     pub id: String,
     /// The request, or a sentence that says what is wrong with it.
-    pub request: Result<BackupRequest, String>,
+    pub request: Result<Request, String>,
 }
 
 impl Inbox {
@@ -111,7 +111,9 @@ impl Inbox {
         let mut files: Vec<_> = names.filter_map(|name| parse_name(&name).map(|(id, kind)| (id.to_string(), kind))).collect();
         // The files of one request stay together.
         files.sort_by(|a, b| a.0.cmp(&b.0));
-        let cut = files.get(FILES_MAX).map(|(id, _)| id.clone());
+        // A lease has its files for as long as it lives: many of them hide no new request.
+        let done: HashSet<String> = files.iter().filter(|(_, kind)| *kind == RequestFile::Done).map(|(id, _)| id.clone()).collect();
+        let cut = files.iter().filter(|(id, _)| !done.contains(id)).nth(FILES_MAX).map(|(id, _)| id.clone());
         files.retain(|(id, _)| cut.as_ref().is_none_or(|cut| id < cut));
         Ok(files)
     }
@@ -154,8 +156,8 @@ fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::create_new(path)?.write_all(bytes)
 }
 
-/// Whether its client waits. No client waits for what is not a file or cannot be opened.
-fn is_locked(request: &Path) -> bool {
+/// Whether its client waits. No client waits for what is not a file.
+pub(super) fn is_locked(request: &Path) -> bool {
     if !fs::symlink_metadata(request).is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
@@ -164,6 +166,7 @@ fn is_locked(request: &Path) -> bool {
         Ok(Err(TryLockError::WouldBlock)) => true,
         // It is unknown whether the client waits. An answer that the request cannot be read is better than no answer.
         Ok(Err(TryLockError::Error(_))) => true,
-        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+        // So it is if this process may not read it, or has no file descriptor left: its files must not be removed.
+        Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }

@@ -96,11 +96,6 @@ impl DistinctSketch {
         true
     }
 
-    /// The bytes it takes besides itself.
-    pub(super) fn size_bytes(&self) -> usize {
-        size_of_val(&*self.few) + self.all.as_ref().map_or(0, |all| all.len())
-    }
-
     /// The estimated number of distinct values inserted.
     pub fn estimate(&self) -> u64 {
         let m = REGISTERS as f64;

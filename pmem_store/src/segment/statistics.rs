@@ -91,13 +91,6 @@ impl ZoneStatistics {
         *self.columns[index].extremes.get_or_init(|| self.column(index).extremes(&self.row_counts))
     }
 
-    /// The memory it takes, without the file that may be mapped.
-    pub fn size_bytes(&self) -> usize {
-        let groups: usize = self.groups.iter().map(ZoneColumn::size_bytes).sum();
-        let columns = size_of_val(self.columns.as_slice()) + self.summaries.size_bytes();
-        size_of::<Self>() + self.row_counts.get_buffer_memory_size() + groups + columns
-    }
-
     pub(super) fn read(side: &SidePaths, sealed: &SealedSegment, schema: &SchemaRef) -> Result<ZoneStatistics> {
         let path = side.statistics.as_path();
         let batch = read_table(path, sealed.statistics_xxh3)?;
@@ -174,10 +167,6 @@ impl ZoneColumn {
             null_count: self.null_count.slice(start, zones),
             has_nan: self.has_nan.slice(start, zones),
         }
-    }
-
-    fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.to_arrays().iter().map(|array| array.get_array_memory_size()).sum::<usize>()
     }
 
     fn extremes(&self, row_counts: &UInt64Array) -> [Extreme; 2] {

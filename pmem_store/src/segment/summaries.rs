@@ -84,17 +84,6 @@ impl ColumnSummaries {
             }
         }
     }
-
-    /// The bytes it takes besides itself, without the mapped file.
-    pub fn size_bytes(&self) -> usize {
-        let sketches = match &self.sketches {
-            Sketches::Decoded(sketches) => {
-                size_of_val(sketches.as_slice()) + sketches.iter().flatten().map(DistinctSketch::size_bytes).sum::<usize>()
-            }
-            Sketches::Mapped(_, offsets) => size_of_val(offsets.as_slice()),
-        };
-        size_of_val(self.null_counts.as_slice()) + sketches
-    }
 }
 
 /// The table of the columns.

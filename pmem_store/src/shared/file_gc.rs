@@ -53,12 +53,12 @@ impl FileGc {
         }
     }
 
-    /// Takes out the files that no living reader can name.
-    pub fn collect(&self) -> Vec<PathBuf> {
+    /// Takes out the files that no living reader of this process can name, with the first version without them.
+    pub fn collect(&self) -> Vec<(u64, Vec<PathBuf>)> {
         let mut inner = self.inner.lock();
         let oldest = inner.oldest();
-        let (free, unlinks): (Vec<_>, Vec<_>) = std::mem::take(&mut inner.unlinks).into_iter().partition(|(version, _)| *version <= oldest);
+        let (free, unlinks) = std::mem::take(&mut inner.unlinks).into_iter().partition(|(version, _)| *version <= oldest);
         inner.unlinks = unlinks;
-        free.into_iter().flat_map(|(_, files)| files).collect()
+        free
     }
 }

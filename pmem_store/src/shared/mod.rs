@@ -2,10 +2,12 @@
 //!
 //! - `file_gc`: which files a reader still needs; `pins`: the pins of readers and transactions
 //! - `segment_cache`: the mappings of segments; `moves`: where rows moved when segments were replaced
+//! - `claim`: the lock or the lease
 //!
-//! **Invariant:** while a [`Pin`] of version v is alive, no file that version v names is removed. So
-//! neither DROP nor compaction disturbs a reader.
+//! **Invariant:** while a [`Pin`] or a lease of version v is alive, no file that version v names is removed. So
+//! neither DROP nor compaction disturbs a reader, in this process or another.
 
+mod claim;
 mod file_gc;
 mod moves;
 mod pins;
@@ -16,12 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::files;
-use crate::lock::StoreLock;
 use crate::logs::OpenLogs;
 use crate::names::TableId;
 use crate::region::PoisonFlag;
+use crate::requests;
 use crate::segment::{SealedSegment, remove_segment_files};
 
+pub(crate) use claim::Claim;
 use file_gc::FileGc;
 pub(crate) use moves::{ClearedRows, Moves};
 pub use moves::{ReplacedSegment, Replacement};
@@ -38,13 +41,13 @@ pub(crate) struct Shared {
     pub moves: Moves,
     poison: Arc<PoisonFlag>,
     /// The last reader or appender releases it, which may outlive the store.
-    _lock: StoreLock,
+    pub claim: Claim,
 }
 
 impl Shared {
-    pub fn new(store: PathBuf, lock: StoreLock, poison: &Arc<PoisonFlag>) -> Self {
+    pub fn new(store: PathBuf, claim: Claim, poison: &Arc<PoisonFlag>) -> Self {
         let (segments, poison) = (SegmentCache::new(store.clone()), Arc::clone(poison));
-        Shared { store, gc: FileGc::default(), segments, logs: Arc::default(), moves: Moves::default(), poison, _lock: lock }
+        Shared { store, gc: FileGc::default(), segments, logs: Arc::default(), moves: Moves::default(), poison, claim }
     }
 
     /// The files of segments, and of logs, that `version` and later ones do not name.
@@ -64,10 +67,15 @@ impl Shared {
         if self.poison.is_set() {
             return;
         }
-        let files = self.gc.collect();
-        if files.is_empty() {
+        let free = self.gc.collect();
+        if free.is_empty() {
             return;
         }
+        // They are read after the pins: a version that is lent is pinned until its lease is there.
+        let lease = requests::oldest_lease(&self.store);
+        let (leased, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|(version, _)| lease.is_some_and(|lease| *version >= lease));
+        leased.into_iter().for_each(|(version, files)| self.gc.defer_unlink(version, files));
+        let files: Vec<PathBuf> = free.into_iter().flat_map(|(_, files)| files).collect();
         let removed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         self.segments.forget_files(&removed);
         for path in &files {

@@ -41,6 +41,18 @@ impl Store {
         self.core.options.read_only
     }
 
+    /// Whether it is read beside a process that writes: it stays at one version.
+    pub fn is_leased(&self) -> bool {
+        self.core.shared.claim.leased_version().is_some()
+    }
+
+    /// Lets other processes that find the store in use know where this one serves it.
+    pub fn announce(&self, uri: &str) {
+        if let Some(lock) = self.core.shared.claim.lock() {
+            lock.announce(uri);
+        }
+    }
+
     /// What failed, if a write to the disk has: nothing is written then until the store is opened again.
     pub fn poisoned(&self) -> Option<String> {
         self.core.poison.reason().map(str::to_string)

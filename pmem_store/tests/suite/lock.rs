@@ -116,6 +116,16 @@ fn a_reader_of_a_directory_it_may_not_write_needs_no_lock_file() {
 }
 
 #[test]
+fn who_finds_a_server_is_told_its_address() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let lock = StoreLock::acquire(dir.path(), LockKind::Exclusive).expect("free");
+    lock.announce("grpc://127.0.0.1:4711");
+    let message = refused(dir.path(), LockKind::Exclusive).to_string();
+    assert!(message.contains(&format!("in use by process {} (suite", std::process::id())), "{message}");
+    assert!(message.ends_with("; ask that server with --connect grpc://127.0.0.1:4711, or close it first"), "{message}");
+}
+
+#[test]
 fn closing_a_store_leaves_an_empty_lock_file() {
     let dir = tempfile::tempdir().expect("tempdir");
     let path = dir.path().join(LOCK_FILE);

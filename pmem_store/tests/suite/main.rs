@@ -13,6 +13,7 @@ mod fault;
 mod forged;
 mod formats;
 mod helpers;
+mod lease;
 mod lock;
 mod log;
 mod mapping;

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, RequestState};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, Request, RequestState};
 use pmem_store::{BackupProgress, BackupReport};
 use tempfile::TempDir;
 
@@ -41,12 +41,19 @@ impl Desk {
     }
 
     fn waiting(&mut self) -> Vec<PathBuf> {
-        self.inbox.look().into_iter().map(|waiting| waiting.request.unwrap().to).collect()
+        self.inbox.look().into_iter().map(|waiting| place_of(&waiting.request.unwrap())).collect()
     }
 }
 
-fn request(to: &str) -> BackupRequest {
-    BackupRequest { to: PathBuf::from(to), copies: true }
+fn request(to: &str) -> Request {
+    Request::Backup(BackupRequest { to: PathBuf::from(to), copies: true })
+}
+
+fn place_of(request: &Request) -> PathBuf {
+    match request {
+        Request::Backup(backup) => backup.to.clone(),
+        Request::Lease => panic!("a lease has no place"),
+    }
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -76,6 +83,16 @@ fn a_request_is_seen_and_answered_and_leaves_nothing() {
 }
 
 #[test]
+fn a_request_for_a_lease_is_seen_beside_one_for_a_backup() {
+    let mut desk = Desk::new();
+    let pending = [desk.ask("/a"), PendingRequest::submit(desk.dir.path(), &Request::Lease).unwrap()];
+    let requests: Vec<Request> = desk.inbox.look().into_iter().map(|waiting| waiting.request.unwrap()).collect();
+    assert_eq!(requests, [request("/a"), Request::Lease]);
+    drop(pending);
+    assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
+}
+
+#[test]
 fn requests_are_seen_in_the_order_in_which_they_came() {
     let mut desk = Desk::new();
     let pending: Vec<PendingRequest> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
@@ -88,7 +105,7 @@ fn requests_are_seen_in_the_order_in_which_they_came() {
 fn a_request_without_a_waiting_client_is_removed() {
     let mut desk = Desk::new();
     let pending = desk.ask("/alive");
-    for name in ["1-2-3.json", "1-2-4.new", "1-2-3.taken", "1-2-5.done", "1-2-6.unfinished"] {
+    for name in ["1-2-3.json", "1-2-4.new", "1-2-3.taken", "1-2-5.done", "1-2-6.unfinished", "1-2-8.catalog"] {
         drop(desk.forge(name, b"{}"));
     }
     assert_eq!(desk.waiting(), [PathBuf::from("/alive")]);
@@ -116,15 +133,28 @@ fn an_answer_to_a_request_that_was_withdrawn_is_removed() {
 }
 
 #[test]
+fn many_leases_hide_no_new_request() {
+    let mut desk = Desk::new();
+    let leases: Vec<File> = (100..360).map(|id| desk.forge(&format!("00{id}-1-1.json"), b"{}")).collect();
+    for (id, suffix) in (100..360).flat_map(|id| ["taken", "done", "catalog"].map(|suffix| (id, suffix))) {
+        fs::write(desk.requests().join(format!("00{id}-1-1.{suffix}")), b"{}").unwrap();
+    }
+    let pending = desk.ask("/new");
+    assert_eq!(desk.waiting(), [PathBuf::from("/new")]);
+    drop((leases, pending));
+}
+
+#[test]
 fn a_request_that_cannot_be_understood_says_why() {
     let mut desk = Desk::new();
     let huge = format!("{{\"format\":1,\"request\":\"backup\",\"to\":\"/{}\",\"copies\":true,\"pid\":1}}", "x".repeat(100_000));
-    let cases: [(&[u8], &str); 7] = [
+    let cases: [(&[u8], &str); 8] = [
         (b"", "EOF"),
         (b"\xff\x00garbage", "expected value"),
         (b"{\"format\":1}", "missing field"),
         (b"{\"format\":9,\"anything\":[]}", "formats up to 1"),
         (b"{\"format\":1,\"request\":\"dance\",\"to\":\"/a\",\"copies\":true,\"pid\":1}", "there is no request \"dance\""),
+        (b"{\"format\":1,\"request\":\"backup\",\"pid\":1}", "a backup needs a directory"),
         (b"{\"format\":1,\"request\":\"backup\",\"to\":\"a/b\",\"copies\":true,\"pid\":1}", "not an absolute path"),
         (huge.as_bytes(), "too large"),
     ];
@@ -208,7 +238,7 @@ fn clients_and_holder_do_not_disturb_each_other() {
         while !askers.iter().all(|asker| asker.is_finished()) {
             for waiting in inbox.look() {
                 if let Ok(request) = waiting.request {
-                    inbox.answer(&waiting.id, &Answer::Failed(request.to.display().to_string()));
+                    inbox.answer(&waiting.id, &Answer::Failed(place_of(&request).display().to_string()));
                 }
             }
         }

@@ -27,10 +27,13 @@ def connect(
     tls_key: str | PathLike[str] | None = None,
     hand_off: bool = False,
     progress: bool | None = None,
+    frames: bool = True,
 ) -> Connection:
     """Connects to a server: `grpc://host:port`, or `grpc+tls://host:port` with TLS. Log in by user and password, or by
     a token. `tls_ca` is a file of trusted certificates, in place of those of the system; `tls_cert` and `tls_key`
     are the client's own, for a server that requires them.
+
+    `progress` and `frames` are those of `quiver.open`.
 
     `hand_off`: map the server's files for the rows of `table()`. The server must be on this machine, and allow it."""
     location, parts = _location(uri)
@@ -47,7 +50,7 @@ def connect(
     if not location.startswith("grpc+tls") and any(value is not None for value in options.values()):
         raise ProgrammingError(f"{uri} is not encrypted, so certificates mean nothing there", hint="write grpc+tls://")
     tls = {name: value for name, value in options.items() if value}
-    return Connection(RemoteBackend(location, credentials, tls, hand_off=hand_off), progress)
+    return Connection(RemoteBackend(location, credentials, tls, hand_off=hand_off), progress, frames)
 
 
 def _location(uri: str) -> tuple[str, Any]:

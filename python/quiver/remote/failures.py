@@ -83,7 +83,7 @@ def _connection_hint(message: str, is_tls: bool, has_ca: bool) -> str | None:
         # The message comes from the server itself.
         return None
     if has("refused", "timed out", "nreachable", "No route"):
-        return None
+        return "check the address, and that `quiver serve` runs there"
     if not is_tls:
         return "a server with TLS is reached by grpc+tls://"
     if has("wrong version number"):

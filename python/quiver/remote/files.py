@@ -25,6 +25,9 @@ def reader(paths: Sequence[str], options: ImportOptions) -> pa.RecordBatchReader
         hint = "make the table with CREATE TABLE … ORDER BY first" if options.order_by else "import without it, or in process"
         what = "order_by" if options.order_by else "on_error"
         raise NotSupportedError(f"{what} is not supported by imports over the network", hint=hint)
+    if options.types or options.csv:
+        what = "types" if options.types else options.csv[0][0]
+        raise NotSupportedError(f"{what} is not supported by imports over the network", hint="import in process, or with `quiver import`")
     found = [name for path in paths for name in _expanded(path)]
     name = _name_of_format(found, options)
     try:

@@ -1,5 +1,7 @@
 //! Names from other database systems, with what to write here instead.
 
+use crate::file_format::is_file_name;
+
 /// Functions that do not exist here.
 const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
@@ -31,8 +33,8 @@ const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["first", "any"], "write first_value(x ORDER BY …)"),
 ];
 
-const FILES: &str =
-    "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x.csv' makes a table of a file; COPY t FROM 'x.csv' and `quiver import` load it";
+const FILES: &str = "SELECT * FROM 'x.csv' reads a file, and so do read_csv, read_parquet, read_json and read_arrow; COPY t FROM 'x.csv' \
+                     and `quiver import` load it, and COPY t TO 'x.csv' writes it";
 
 const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
 
@@ -64,12 +66,9 @@ pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
     is_reader.then_some(FILES)
 }
 
-/// `FROM 'x.csv'`
+/// A file where only a table can be: as the target of an INSERT.
 pub fn instead_of_file(name: &str) -> Option<&'static str> {
-    const ENDS: [&str; 12] =
-        [".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".arrow", ".feather", ".gz", ".zst", ".txt", ".xlsx"];
-    let name = name.to_ascii_lowercase();
-    (name.contains('/') || name.contains('*') || ENDS.iter().any(|end| name.ends_with(end))).then_some(FILES)
+    is_file_name(name).then_some(FILES)
 }
 
 /// A hint for an unsupported feature.

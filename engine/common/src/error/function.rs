@@ -88,10 +88,15 @@ fn own_reason(reasons: &str) -> Option<String> {
 
 /// The error if no signature has this number of arguments.
 fn wrong_count(name: &str, count: usize, reasons: &str, candidates: &str) -> Option<String> {
+    let counts = counts_in(reasons).or_else(|| counts_of(name, candidates));
+    wrong_argument_count(counts.unwrap_or_default(), count)
+}
+
+/// The text that follows the name of a function that does not take `count` arguments. Without `counts`, it takes any number but none.
+pub fn wrong_argument_count(mut counts: Vec<usize>, count: usize) -> Option<String> {
     if count == 0 {
         return Some(" takes arguments, and was given none".to_string());
     }
-    let mut counts = counts_said(reasons).or_else(|| counts_of(name, candidates))?;
     counts.sort_unstable();
     counts.dedup();
     if counts.is_empty() || counts.contains(&count) {
@@ -103,7 +108,7 @@ fn wrong_count(name: &str, count: usize, reasons: &str, candidates: &str) -> Opt
 }
 
 /// `Function 'round' expects 2 arguments but received 3`, if all reasons have this form.
-fn counts_said(reasons: &str) -> Option<Vec<usize>> {
+fn counts_in(reasons: &str) -> Option<Vec<usize>> {
     let reasons = reasons.split_once(NO_SIGNATURE).map_or(reasons, |(_, reasons)| reasons);
     let count = |reason: &str| {
         let (before, _) = reason.split_once(" arguments but received ")?;

@@ -20,6 +20,8 @@ pub enum ImportError {
     BadPattern { pattern: String, reason: String },
     #[error("no permission to read {}: ask its owner, or check the rights with `ls -l`", path.display())]
     Permission { path: PathBuf },
+    #[error("{} is in none of the directories whose files a statement may use here", path.display())]
+    Elsewhere { path: PathBuf },
     #[error("{} is not a regular file (it is {what}): copy its content to a file first", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("directory {} holds no Parquet, CSV, JSON or Arrow file (files whose names begin with . or _ are left out)", path.display())]
@@ -56,6 +58,8 @@ pub enum ImportError {
         "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
     )]
     ColumnCount { file: String, found: usize, expected: usize },
+    #[error("there is no column {column:?} to have that type: the files do not name it")]
+    NoColumn { column: String },
     #[error("column {column:?} of {file} is {from}, which cannot become {to}")]
     CannotConvert { file: String, column: String, from: String, to: String },
 }
@@ -99,8 +103,9 @@ impl fmt::Display for BadRow {
 }
 
 pub const IS_NULL: &str = "it is NULL, which the column does not allow";
-pub const HINT_SKIP: &str = "mend the row, or leave out such rows with --on-error skip";
-pub const HINT_TYPE: &str = "give the column another type, or leave out such rows with --on-error skip";
+pub const HINT_SKIP: &str = "mend the row, or leave out such rows with ignore_errors = true (quiver import: --on-error skip)";
+pub const HINT_TYPE: &str =
+    "give the column another type, or leave out such rows with ignore_errors = true (quiver import: --on-error skip)";
 
 impl ImportError {
     /// An I/O error when opening or listing `path`, in plain words.

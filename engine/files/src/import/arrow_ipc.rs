@@ -1,8 +1,7 @@
 //! Arrow IPC, file and stream format. The bytes come from outside, so `arrow-ipc` validates them fully.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
-use std::path::Path;
+use std::io::BufReader;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -11,11 +10,10 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 
 use super::conform::plain_schema;
 use super::guard::guarded;
-use super::ipc_bounds::{ARROW_MAGIC, check_file, check_stream};
+use super::ipc_bounds::{check_file, check_stream};
 use super::progress::{CountingReader, ImportProgress};
 use super::source::Source;
 use common::error::import::ImportError;
-use common::file_format::FileFormat;
 use semantics::functions::values_bytes;
 
 /// Batches with more rows than this are handed out in slices,
@@ -40,28 +38,10 @@ enum Reader {
 
 /// The schema of the file, with the types its batches will have.
 pub fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
-    Ok(plain_schema(&open(source, None)?.schema()))
+    Ok(plain_schema(&open(source, None, None)?.schema()))
 }
 
-/// Checks a file before a reader of DataFusion reads it: that reader accepts any byte order and version as its own, and any length as true.
-pub fn check_arrow(path: &Path) -> Result<(), ImportError> {
-    let mut file = File::open(path).map_err(|error| ImportError::from_io(path, error))?;
-    let label = path.display().to_string();
-    match guarded(|| foreign_form_of(&mut file)) {
-        Ok(None) => Ok(()),
-        Ok(Some(reason)) => Err(ImportError::Form { file: label, reason }),
-        Err(reason) => Err(ImportError::Damaged { file: label, format: FileFormat::Arrow, reason }),
-    }
-}
-
-fn foreign_form_of(file: &mut File) -> Result<Option<String>, String> {
-    let mut magic = [0; ARROW_MAGIC.len()];
-    let is_stream = file.read_exact(&mut magic).is_err() || magic != *ARROW_MAGIC;
-    file.rewind().map_err(|error| error.to_string())?;
-    if is_stream { check_stream(file) } else { check_file(file) }
-}
-
-fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader, ImportError> {
+fn open(source: &Source, columns: Option<Vec<usize>>, progress: Option<Arc<ImportProgress>>) -> Result<Reader, ImportError> {
     let mut file = source.open_file()?;
     let opened = guarded(|| {
         let foreign = match source.is_stream {
@@ -74,9 +54,9 @@ fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader
         match source.is_stream {
             true => {
                 let bytes = CountingReader { inner: file, progress };
-                StreamReader::try_new_buffered(bytes, None).map(Reader::Stream)
+                StreamReader::try_new_buffered(bytes, columns).map(Reader::Stream)
             }
-            false => FileReader::try_new(file, None).map(Reader::File),
+            false => FileReader::try_new(file, columns).map(Reader::File),
         }
         .map_or_else(|error| Err(error.to_string()), |reader| Ok(Ok(reader)))
     });
@@ -97,8 +77,9 @@ impl Reader {
 }
 
 impl ArrowBatches {
-    pub fn open(source: &Source, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
-        let reader = open(source, Some(progress.clone()))?;
+    /// `columns` are those to read; `None`: all of them.
+    pub fn open(source: &Source, columns: Option<Vec<usize>>, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
+        let reader = open(source, columns, Some(progress.clone()))?;
         let source = source.clone();
         Ok(ArrowBatches { source, reader, rest: None, progress, blocks_read: 0 })
     }

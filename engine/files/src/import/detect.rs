@@ -12,6 +12,7 @@ use std::path::Path;
 
 use self::content::{Content, HEAD_BYTES, content_of, has_json_line};
 use self::names::{Claim, claim_of};
+use super::encoding::{Encoding, Utf8Text};
 use super::options::ReadOptions;
 use super::paths::Candidate;
 use super::source::{Container, Source, decompress};
@@ -74,9 +75,10 @@ fn detect_file(path: &Path, options: &ReadOptions) -> Result<Vec<Source>, Import
         _ => Container::Plain,
     };
     let file = path.display().to_string();
-    let head = read_head(path, &container)?;
+    let head = in_utf8(read_head(path, &container)?, options);
     let (format, is_stream) = decide(&file, &head, &container, &claim, options)?;
-    Ok(vec![Source { path: path.to_owned(), container, format, is_stream, delimiter_hint: claim.delimiter, size_bytes }])
+    let encoding = encoding_of(format, options);
+    Ok(vec![Source { path: path.to_owned(), container, format, is_stream, delimiter_hint: claim.delimiter, encoding, size_bytes }])
 }
 
 /// Every member with the right format is a source; a lone member may have any name.
@@ -111,15 +113,32 @@ fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<V
 fn detect_member(path: &Path, member: Member, claim: Claim, options: &ReadOptions) -> Result<Source, ImportError> {
     let size_bytes = member.compressed_bytes;
     let container = Container::Zip(member.clone());
-    let head = read_head(path, &container)?;
+    let head = in_utf8(read_head(path, &container)?, options);
     let file = format!("{} ({})", path.display(), member.name);
     let (format, _) = decide(&file, &head, &container, &claim, options)?;
     match format {
         FileFormat::Parquet | FileFormat::Arrow => Err(member.refuse_binary(path, format)),
         FileFormat::Csv | FileFormat::Json => {
-            Ok(Source { path: path.to_owned(), container, format, is_stream: false, delimiter_hint: claim.delimiter, size_bytes })
+            let encoding = encoding_of(format, options);
+            Ok(Source { path: path.to_owned(), container, format, is_stream: false, delimiter_hint: claim.delimiter, encoding, size_bytes })
         }
     }
+}
+
+fn encoding_of(format: FileFormat, options: &ReadOptions) -> Encoding {
+    if format == FileFormat::Csv { options.csv.encoding } else { Encoding::Utf8 }
+}
+
+/// The head as text; bytes that are none in this encoding stay as they are.
+fn in_utf8(head: Vec<u8>, options: &ReadOptions) -> Vec<u8> {
+    let is_binary = matches!(content_of(&head), Content::Parquet | Content::ArrowFile | Content::ArrowStream);
+    if options.csv.encoding == Encoding::Utf8 || is_binary {
+        return head;
+    }
+    let mut text = Vec::new();
+    // The last character may be cut off.
+    let read = Utf8Text::new(head.as_slice(), options.csv.encoding).read_to_end(&mut text);
+    if read.is_ok() || !text.is_empty() { text } else { head }
 }
 
 /// The format, and whether it is an Arrow stream.
@@ -159,7 +178,7 @@ fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options
 
 fn contradiction(file: &str, claimed: FileFormat, found: &str) -> ImportError {
     let hint = match found {
-        content::UTF16 => "convert it to UTF-8 first (iconv -f utf-16 -t utf-8)",
+        content::UTF16 => "say so with the encoding utf-16",
         content::TAR => "unpack it first",
         _ => "rename the file to what it is, or fetch it again",
     };

@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use arrow_ipc::{Block, Endianness, Message, MessageHeader, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 
 /// A file begins and ends with these bytes; a stream has none.
-pub(super) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
+const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 /// Footer length and magic at the end of a file.
 const TAIL_BYTES: u64 = 10;
 /// The limit of what one compressed buffer may claim to unpack to.

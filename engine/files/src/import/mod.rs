@@ -8,7 +8,8 @@
 //! 4. `merge` makes one schema of all of them, `target` maps it to a declared one;
 //! 5. `conform` casts every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
 //!    invalid for its type;
-//! 6. [`FileScan`] is the entry to all of it, and `engine/src/ingest` puts its rows into a table.
+//! 6. [`FileScan`] is the entry to all of it: `engine/src/ingest` puts its rows into a table, and a query reads them through its
+//!    [`FileSource`].
 //!
 //! **Invariants.** Memory is bounded by a batch and a read buffer, whatever the size of the file.
 //! No input bytes can panic the caller: third-party readers run inside `guard`. No value is
@@ -19,6 +20,7 @@ mod arrow_ipc;
 pub mod conform;
 mod csv;
 mod detect;
+mod encoding;
 mod guard;
 mod infer;
 mod ipc_bounds;
@@ -36,15 +38,16 @@ pub mod target;
 mod window;
 mod zip_members;
 
-pub use arrow_ipc::check_arrow;
 pub use common::error::import::{BadRow, ImportError, RowPosition};
 pub use common::file_format::FileFormat;
 pub use conform::{check_type, valid};
+pub use encoding::Encoding;
 pub use guard::{guarded, silence_guarded_panics};
 pub use ipc_bounds::foreign_form;
 pub use options::{CsvOptions, OnError, ReadOptions};
+pub use paths::{check_path, check_paths};
 pub use progress::ImportProgress;
-pub use scan::{Batches, FileScan};
+pub use scan::{Batches, FileScan, FileSource};
 
 /// Rows of the batches made by the text readers: a few zones of 8,192 rows.
 pub const BATCH_ROWS: usize = 32_768;

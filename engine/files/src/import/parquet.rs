@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use datafusion::parquet::file::metadata::RowGroupMetaData;
 
 use super::BATCH_ROWS;
 use super::conform::plain_schema;
@@ -27,14 +29,15 @@ pub struct ParquetBatches {
     bytes_reported: u64,
 }
 
-type Builder = ParquetRecordBatchReaderBuilder<File>;
+pub type Builder = ParquetRecordBatchReaderBuilder<File>;
 
 /// The schema of the file, with the types its batches will have.
 pub fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
     Ok(plain_schema(open(source)?.schema()))
 }
 
-fn open(source: &Source) -> Result<Builder, ImportError> {
+/// Reads the footer of the file.
+pub fn open(source: &Source) -> Result<Builder, ImportError> {
     let mut file = source.open_file()?;
     if !ends_with_magic(&mut file) {
         let reason = "its end is missing; fetch or write it again";
@@ -54,11 +57,29 @@ fn ends_with_magic(file: &mut File) -> bool {
 }
 
 impl ParquetBatches {
-    pub fn open(source: &Source, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
-        let builder = open(source)?;
+    /// `columns` and `row_groups` are those to read; `None`: all of them.
+    pub fn open(
+        source: &Source,
+        columns: Option<Vec<usize>>,
+        row_groups: Option<Vec<usize>>,
+        progress: Arc<ImportProgress>,
+    ) -> Result<Self, ImportError> {
+        let mut builder = open(source)?;
         let metadata = builder.metadata().clone();
-        let rows_total = metadata.file_metadata().num_rows().max(0) as u64;
-        let bytes: i64 = metadata.row_groups().iter().map(|group| group.total_byte_size()).sum();
+        let read: Vec<&RowGroupMetaData> = match &row_groups {
+            Some(groups) => groups.iter().filter_map(|group| metadata.row_groups().get(*group)).collect(),
+            None => metadata.row_groups().iter().collect(),
+        };
+        let rows_total = read.iter().fold(0_u64, |rows, group| rows.saturating_add(group.num_rows().max(0) as u64));
+        let bytes: i64 = read.iter().map(|group| group.total_byte_size()).sum();
+        if let Some(groups) = row_groups {
+            builder = builder.with_row_groups(groups);
+        }
+        if let Some(columns) = columns {
+            let mask = guarded(|| Ok::<_, String>(ProjectionMask::roots(builder.parquet_schema(), columns)));
+            let mask = mask.map_err(|reason| source.damaged(reason))?;
+            builder = builder.with_projection(mask);
+        }
         let row_bytes = (bytes / rows_total.max(1) as i64).max(1);
         let rows = usize::try_from(BATCH_BYTES / row_bytes).unwrap_or(1).clamp(64, BATCH_ROWS);
         let reader = guarded(|| builder.with_batch_size(rows).build()).map_err(|reason| source.damaged(reason))?;

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::error::import::ImportError;
+use common::file_directories::FileDirectories;
 
 /// A file to read, and whether the user named it (or a pattern did) or it was found in a directory:
 /// the former must be readable, the latter may be something else, like a README.
@@ -18,15 +19,48 @@ pub struct Candidate {
     pub root: Option<PathBuf>,
 }
 
-pub fn expand(paths: &[String]) -> Result<Vec<Candidate>, ImportError> {
+pub fn expand(paths: &[String], directories: &FileDirectories) -> Result<Vec<Candidate>, ImportError> {
     if paths.is_empty() {
         return Err(ImportError::NoPaths);
     }
+    // This comes first, so that nobody learns which files there are elsewhere.
+    check_paths(paths, directories)?;
     let mut candidates = Vec::new();
     for path in paths {
         expand_one(path, &mut candidates)?;
     }
+    // A link in a directory may lead out of it.
+    candidates.iter().try_for_each(|candidate| check_path(&candidate.path, directories))?;
     Ok(candidates)
+}
+
+/// An error if a path leads out of the directories; of a pattern, its part before what is unknown.
+pub fn check_paths(paths: &[String], directories: &FileDirectories) -> Result<(), ImportError> {
+    paths.iter().try_for_each(|path| {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let Some(sign) = path.find(['*', '?', '[']) else { return check_path(Path::new(path), directories) };
+        let (fixed, pattern) = path.split_at(path[..sign].rfind('/').map_or(0, |slash| slash + 1));
+        // What it finds, or does not find, would tell the names of files elsewhere.
+        if pattern.split('/').any(may_lead_up) && !directories.have(Path::new("/")) {
+            return Err(ImportError::Elsewhere { path: path.into() });
+        }
+        check_path(Path::new(if fixed.is_empty() { "." } else { fixed }), directories)
+    })
+}
+
+/// The same for a path that is no pattern, whatever its signs.
+pub fn check_path(path: &Path, directories: &FileDirectories) -> Result<(), ImportError> {
+    if directories.have(path) { Ok(()) } else { Err(ImportError::Elsewhere { path: path.to_owned() }) }
+}
+
+/// Whether a part of a pattern stands for the directory above: `..`, or `.*`.
+fn may_lead_up(part: &str) -> bool {
+    glob::Pattern::new(part).is_ok_and(|part| part.matches_with("..", match_options()))
+}
+
+fn match_options() -> glob::MatchOptions {
+    // As in a shell: `*` does not match a leading dot.
+    glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() }
 }
 
 fn expand_one(text: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
@@ -48,12 +82,7 @@ fn expand_one(text: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportE
 }
 
 fn expand_glob(pattern: &str, candidates: &mut Vec<Candidate>) -> Result<(), ImportError> {
-    let options = glob::MatchOptions {
-        // As in a shell: `*` does not match a leading dot.
-        require_literal_leading_dot: true,
-        ..Default::default()
-    };
-    let entries = glob::glob_with(pattern, options)
+    let entries = glob::glob_with(pattern, match_options())
         .map_err(|error| ImportError::BadPattern { pattern: pattern.to_owned(), reason: error.msg.to_owned() })?;
     let before = candidates.len();
     let mut directories = 0;
@@ -73,7 +102,7 @@ fn expand_glob(pattern: &str, candidates: &mut Vec<Candidate>) -> Result<(), Imp
     }
     if candidates.len() == before {
         // Only directories match: `data/*` over data/2023/, data/2024/.
-        for entry in glob::glob_with(pattern, options).into_iter().flatten().flatten() {
+        for entry in glob::glob_with(pattern, match_options()).into_iter().flatten().flatten() {
             add(&entry, candidates)?;
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session as PlanSession, TableProvider};
@@ -65,23 +66,35 @@ impl PartitionStream for Files {
         &self.schema
     }
 
-    /// Reads on a separate thread, a few batches ahead.
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), 4);
-        let (sender, batches) = (builder.tx(), self.batches.lock().take());
-        builder.spawn_blocking(move || {
-            let Some(batches) = batches else { return internal_err!("files are read once") };
-            for batch in batches {
-                let batch = batch.map_err(|error| EngineError::Import(error).into_datafusion());
-                let failed = batch.is_err();
-                if sender.blocking_send(batch).is_err() || failed {
-                    break;
-                }
-            }
-            Ok(())
-        });
-        builder.build()
+        let batches = self.batches.lock().take();
+        let no_batches: Option<Result<RecordBatch>> = batches.is_none().then(|| internal_err!("files are read once"));
+        read_ahead(&self.schema, no_batches.into_iter().chain(batches.into_iter().flatten().map(readable)))
     }
+}
+
+/// The batch, or the error as a plan reports it.
+pub(super) fn readable(batch: Result<RecordBatch, ImportError>) -> Result<RecordBatch> {
+    batch.map_err(|error| EngineError::Import(error).into_datafusion())
+}
+
+/// Reads on a separate thread, a few batches ahead.
+pub(super) fn read_ahead(
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
+    let mut builder = RecordBatchReceiverStream::builder(Arc::clone(schema), 4);
+    let sender = builder.tx();
+    builder.spawn_blocking(move || {
+        for batch in batches {
+            let failed = batch.is_err();
+            if sender.blocking_send(batch).is_err() || failed {
+                break;
+            }
+        }
+        Ok(())
+    });
+    builder.build()
 }
 
 /// The source as a table.

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::encoding::{Encoding, Utf8Text};
 use super::progress::{CountingReader, ImportProgress};
 use super::zip_members::{CheckedMember, Member};
 use common::error::import::ImportError;
@@ -28,6 +29,8 @@ pub struct Source {
     pub is_stream: bool,
     /// The delimiter that the name suggests (`.tsv`).
     pub delimiter_hint: Option<u8>,
+    /// The encoding of the text that the container has.
+    pub encoding: Encoding,
     /// The size on disk.
     pub size_bytes: u64,
 }
@@ -45,9 +48,14 @@ impl Source {
         File::open(&self.path).map_err(|error| ImportError::from_io(&self.path, error))
     }
 
-    /// The decompressed bytes. `progress` counts the compressed ones; none while inferring.
+    /// The decompressed text in UTF-8. `progress` counts the compressed bytes; none while inferring.
     pub fn open_text(&self, progress: Option<Arc<ImportProgress>>) -> Result<Box<dyn Read + Send>, ImportError> {
-        decompress(self.open_file()?, &self.container, progress).map_err(|error| ImportError::reading(&self.label(), self.format, error))
+        let bytes = decompress(self.open_file()?, &self.container, progress);
+        let bytes = bytes.map_err(|error| ImportError::reading(&self.label(), self.format, error))?;
+        Ok(match self.encoding {
+            Encoding::Utf8 => bytes,
+            encoding => Box::new(Utf8Text::new(bytes, encoding)),
+        })
     }
 
     pub fn damaged(&self, reason: impl Into<String>) -> ImportError {

@@ -1,5 +1,7 @@
 //! Maps the columns of a file to the columns of the scan, and casts batches accordingly.
 
+use std::collections::BTreeSet;
+
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 
@@ -42,6 +44,16 @@ pub fn map_by_position(file: &str, columns: usize, target: &Schema) -> Result<Ma
         return Err(ImportError::ColumnCount { file, found: columns, expected });
     }
     Ok((0..columns).map(Some).collect())
+}
+
+/// The file's columns that are read, in its order, and the mapping to these alone; `None`: all of its columns.
+pub fn used_columns(mapping: Mapping, columns: usize) -> (Option<Vec<usize>>, Mapping) {
+    let used: Vec<usize> = mapping.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    if used.len() == columns {
+        return (None, mapping);
+    }
+    let mapping = mapping.into_iter().map(|place| used.binary_search(&place?).ok()).collect();
+    (Some(used), mapping)
 }
 
 /// For typed formats: checks that the types are supported, and can become the declared ones.

@@ -55,6 +55,9 @@ use sum::checked_sum;
 use version::version;
 use whole_results::whole_results;
 
+/// DataFusion's functions that no statement can call: no scan here fills them in.
+const OF_SCANS: [&str; 2] = ["file_row_index", "input_file_name"];
+
 /// Replaces DataFusion's functions of the same names.
 pub fn register(context: &SessionContext) {
     let state = context.state();
@@ -68,6 +71,7 @@ pub fn register(context: &SessionContext) {
     context.register_udaf(regr_r2::regr_r2());
     ranks::ranks().for_each(|function| context.register_udwf(function));
     scalar::all(config).into_iter().for_each(|function| context.register_udf(function));
+    OF_SCANS.into_iter().for_each(|name| context.deregister_udf(name));
 }
 
 /// A call that replaces a cast, as that cast: the target field, and whether a value that does not fit becomes NULL.

@@ -6,18 +6,19 @@
 //! unique name.
 //!
 //! Below an aggregate DataFusion moves only `x = o.k` of a column `x`, by which it groups. So `abs(x) = o.k` also becomes a comparison of
-//! a column.
+//! a column, and so does `x = o.k` of intervals, which compares their lengths.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, JoinType, Result};
+use datafusion::common::{Column, DFSchema, JoinType, Result};
 use datafusion::logical_expr::logical_plan::{Filter, Projection};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 use super::correlated_checks::is_correlated;
+use crate::functions::intervals::compared_by_length;
 
 pub fn correlated_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut copies = 0;
@@ -81,7 +82,7 @@ fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, is_grouped: bool,
         if !term.contains_outer() {
             return Ok(term);
         }
-        let term = if is_grouped { of_column(term, &mut copy_of) } else { term };
+        let term = if is_grouped { of_column(by_length(term, filter.input.schema())?, &mut copy_of) } else { term };
         let about_copies = term.transform_up(|part| match part {
             Expr::Column(column) if is_ambiguous(&column) => Ok(Transformed::yes(copy_of(Expr::Column(column)))),
             part => Ok(Transformed::no(part)),
@@ -97,6 +98,12 @@ fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, is_grouped: bool,
     let input = Projection::try_new(columns.iter().cloned().chain(copied).collect(), filter.input)?;
     let filtered = Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?;
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Filter(filtered)))?)))
+}
+
+/// Intervals are equal if their lengths are, so the groups must not be of the intervals themselves.
+fn by_length(mut term: Expr, schema: &DFSchema) -> Result<Expr> {
+    compared_by_length(&mut term, schema)?;
+    Ok(term)
 }
 
 /// `x = o.k` for `f(x) = o.k`, where `f(x)` is computed below.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{FunctionalDependencies, Result, aggregate_functional_dependencies};
-use datafusion::logical_expr::logical_plan::{Aggregate, SubqueryAlias, Unnest};
+use datafusion::logical_expr::logical_plan::{Aggregate, Projection, SubqueryAlias, Unnest};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
@@ -87,7 +87,7 @@ fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
 }
 
 /// Hides the keys of relations in FROM from the planner. It would add to `GROUP BY i` all columns that depend on `i`, even next to a
-/// ROLLUP of it. `engine/src/sql_planner/key_groups.rs` finds the keys of tables from the statement.
+/// ROLLUP of it. `engine/src/sql_planner/key_groups.rs` finds the keys of tables from the statement. It also names the column of UNNEST.
 #[derive(Debug)]
 pub struct RelationsWithoutKeys;
 
@@ -98,14 +98,23 @@ thread_local! {
 }
 
 impl RelationPlanner for RelationsWithoutKeys {
-    fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
-        if IS_SAME_RELATION.take() || !matches!(relation, TableFactor::Derived { .. } | TableFactor::Table { args: None, .. }) {
+    fn plan_relation(&self, mut relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
+        if IS_SAME_RELATION.take() {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
+        let unnest_alias = match &mut relation {
+            TableFactor::Derived { .. } | TableFactor::Table { args: None, .. } => None,
+            TableFactor::UNNEST { alias, .. } if alias.as_ref().is_some_and(|alias| alias.columns.is_empty()) => alias.take(),
+            _ => return Ok(RelationPlanning::Original(Box::new(relation))),
+        };
         IS_SAME_RELATION.set(true);
         let plan = context.plan(relation);
         IS_SAME_RELATION.set(false);
         let mut plan = plan?;
+        if let Some(alias) = unnest_alias {
+            let plan = with_only_column(plan, &context.normalize_ident(alias.name.clone()))?;
+            return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, Some(alias)))));
+        }
         // Only a query has keys, and a query in FROM has an alias (`engine/sql/src/unnamed_subqueries.rs`).
         if let LogicalPlan::SubqueryAlias(SubqueryAlias { schema, .. }) = &mut plan
             && !schema.functional_dependencies().is_empty()
@@ -114,4 +123,13 @@ impl RelationPlanner for RelationsWithoutKeys {
         }
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
+}
+
+/// `unnest(l) AS u` has a column `u`, as in PostgreSQL. Structs have columns named after their fields.
+fn with_only_column(plan: LogicalPlan, name: &str) -> Result<LogicalPlan> {
+    if plan.schema().fields().len() != 1 || !plan.schema().field(0).name().starts_with("UNNEST(") {
+        return Ok(plan);
+    }
+    let columns: Vec<Expr> = plan.schema().iter().map(|column| Expr::from(column).alias(name)).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }

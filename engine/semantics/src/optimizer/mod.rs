@@ -18,10 +18,10 @@ mod float_decimals;
 mod grouping_sets;
 mod in_subqueries;
 mod keys;
+mod lateral_unnest;
 mod leaf_fields;
 mod limits_below;
 mod long_chains;
-mod nearest_floats_of_files;
 mod nested_order;
 mod nested_topk;
 mod null_safe_keys;
@@ -49,7 +49,6 @@ pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use keys::RelationsWithoutKeys;
 pub use long_chains::LongChains;
-pub use nearest_floats_of_files::NearestFloatsOfFiles;
 pub use nested_topk::NestedTopK;
 pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;
@@ -78,6 +77,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(analyzer_rule("nullable_subqueries", nullable_subqueries::nullable_subqueries));
     rules.push(analyzer_rule("correlated_columns", correlated_columns::correlated_columns));
     rules.push(analyzer_rule("empty_structs", empty_structs::empty_structs));
+    rules.push(analyzer_rule("lateral_unnest", lateral_unnest::lateral_unnest));
     rules.push(analyzer_rule("unnested", unnested::unnested));
     rules
 }

@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectType, Query, Select, Statement as SqlStatement, TableFactor, Visit, Visitor};
 
+use crate::walk::Walk;
 use common::error::EngineError;
 
 /// An error for the first clause that would be ignored.
@@ -34,7 +35,7 @@ pub fn refuse_ignored(statement: &Statement) -> Result<(), EngineError> {
 
 /// The same for a part of a statement.
 pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
-    match part.visit(&mut IgnoredClauses::default()) {
+    match part.walk(&mut IgnoredClauses::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break((feature, hint)) => Err(EngineError::unsupported(feature, (!hint.is_empty()).then_some(hint))),
     }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Query, TableAlias, TableFactor, VisitorMut};
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -13,6 +13,7 @@ use super::super::locate::offset_of;
 use super::name::{split_name, versioned_name};
 use crate::parse_error::parse_error;
 use crate::significant_tokens::{is_word, significant};
+use crate::walk::WalkMut;
 use common::error::EngineError;
 use common::type_names::quoted;
 
@@ -118,7 +119,7 @@ fn is_written_to(words: &[(usize, &TokenWithSpan)], name: usize) -> bool {
 pub fn alias_versions(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
-            let _ = statement.visit(&mut Aliases);
+            let _ = statement.walk_mut(&mut Aliases);
         }
         Statement::Explain(explain) => alias_versions(&mut explain.statement),
         _ => {}
@@ -147,7 +148,7 @@ fn last_part(name: &ObjectName) -> Option<&str> {
 
 /// Restores the text of a query with its clauses after the names.
 pub fn alias_version(query: &mut Query) {
-    let _ = query.visit(&mut AliasVersions);
+    let _ = query.walk_mut(&mut AliasVersions);
 }
 
 struct AliasVersions;

@@ -46,7 +46,7 @@ impl Columns {
         let all = first.as_ref().map_or_else(|| output_columns(node), |first| first.all.clone());
         let mut columns =
             Columns { whole: plan.schema().columns(), all, first: first.map(Box::new), joins: Vec::with_capacity(steps.len()) };
-        for (join, said) in steps.into_iter().rev().zip(&table.joins) {
+        for (join, syntax) in steps.into_iter().rev().zip(&table.joins) {
             let mut pairs = Vec::new();
             if join.join_constraint == JoinConstraint::Using {
                 for (left, right) in &join.on {
@@ -54,7 +54,7 @@ impl Columns {
                     pairs.push(if join.left.schema().has_column(&left) { (left, right) } else { (right, left) });
                 }
             }
-            let inner = inner(&join.right, &said.relation)?;
+            let inner = inner(&join.right, &syntax.relation)?;
             columns.join(join.join_type, inner.as_ref().map_or_else(|| output_columns(&join.right), |inner| inner.all.clone()), &pairs);
             columns.joins.push(JoinedColumns { pairs, inner });
         }

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Join, JoinConstraint, Query, Select, TableAlias, TableFactor, TableWithJoins, Value, Visit, Visitor,
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, Query, Select, TableAlias, TableFactor, TableWithJoins, Value, Visitor,
 };
 use parking_lot::Mutex;
 
 use super::columns::Columns;
 use super::merged::constraint_mut;
 use super::rewrite_needed::needs_rewrite;
+use sql::walk::Walk;
 
 const MARK: &str = "quiver from ";
 
@@ -42,9 +43,9 @@ pub fn mark(number: usize, select: &mut Select) -> bool {
 /// themselves.
 fn leave_condition_out(join: &mut Join) {
     let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator) else { return };
-    let mut found = OuterQueries::default();
-    let _ = condition.visit(&mut found);
-    let subqueries = found.queries.into_iter().map(|subquery| Expr::Exists { subquery: Box::new(subquery), negated: false });
+    let mut outer = OuterQueries::default();
+    let _ = condition.walk(&mut outer);
+    let subqueries = outer.queries.into_iter().map(|subquery| Expr::Exists { subquery: Box::new(subquery), negated: false });
     let both = |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) };
     *condition = subqueries.reduce(both).unwrap_or_else(|| Expr::value(Value::Boolean(true)));
 }

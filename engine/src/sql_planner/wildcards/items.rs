@@ -78,15 +78,15 @@ fn with_options(
     });
     let mut excluded = excluded.collect::<Result<Vec<Ident>, _>>()?;
     excluded.extend(opt_except.into_iter().flat_map(|except| std::iter::once(except.first_element).chain(except.additional_elements)));
-    let mut seen = HashSet::new();
+    let mut excluded_names = HashSet::new();
     for name in &excluded {
         let name = normalized(name);
         let before = shown.len();
         shown.retain(|shown| shown.column.name != name);
         if shown.len() == before {
-            return Err(not_there(&name, "EXCLUDE", seen.contains(&name)));
+            return Err(not_there(&name, "EXCLUDE", excluded_names.contains(&name)));
         }
-        seen.insert(name);
+        excluded_names.insert(name);
     }
     if let Some(ilike) = opt_ilike {
         shown.retain(|shown| is_like(&shown.column.name.to_lowercase(), &ilike.pattern.to_lowercase()));

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use datafusion::common::Column;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, TableFactor, TableWithJoins, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 
 use super::columns::{Columns, expr_of, ident};
 use super::rewrite_needed::options_of;
 use sql::merged_columns::is_merging;
 use sql::merged_names::normalized;
+use sql::walk::WalkMut;
 
 /// `columns` are those of each element of FROM.
 pub fn expand_merged_columns(select: &mut Select, order_by: Option<&mut OrderBy>, columns: &[Columns]) {
@@ -46,17 +47,17 @@ fn name_in_clauses(select: &mut Select, order_by: Option<&mut OrderBy>, values: 
     let outputs: HashSet<String> = select.projection.iter().filter_map(output).collect();
     let has_wildcard = select.projection.iter().any(|item| options_of(item).is_some());
     let mut naming = Naming { values, depth: 0 };
-    let _ = select.projection.visit(&mut naming);
-    let _ = select.distinct.visit(&mut naming);
-    let _ = select.selection.visit(&mut naming);
-    let _ = select.group_by.visit(&mut naming);
-    let _ = select.having.visit(&mut naming);
-    let _ = select.qualify.visit(&mut naming);
+    let _ = select.projection.walk_mut(&mut naming);
+    let _ = select.distinct.walk_mut(&mut naming);
+    let _ = select.selection.walk_mut(&mut naming);
+    let _ = select.group_by.walk_mut(&mut naming);
+    let _ = select.having.walk_mut(&mut naming);
+    let _ = select.qualify.walk_mut(&mut naming);
     if let Some(order_by) = order_by
         && !has_wildcard
     {
         naming.values.retain(|name, _| !outputs.contains(name));
-        let _ = order_by.visit(&mut naming);
+        let _ = order_by.walk_mut(&mut naming);
     }
 }
 
@@ -127,8 +128,8 @@ fn name_in_conditions(table: &mut TableWithJoins, columns: &Columns) {
     for (join, joined) in table.joins.iter_mut().zip(&columns.joins) {
         if let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator) {
             // A name that a later table also has stays ambiguous.
-            let known = values_of(columns).filter(|(name, _)| values.contains_key(name)).collect();
-            let _ = condition.visit(&mut Naming { values: known, depth: 0 });
+            let earlier_values = values_of(columns).filter(|(name, _)| values.contains_key(name)).collect();
+            let _ = condition.walk_mut(&mut Naming { values: earlier_values, depth: 0 });
         }
         values.extend(joined.pairs.iter().map(|(left, _)| (left.name.clone(), expr_of(left))));
     }

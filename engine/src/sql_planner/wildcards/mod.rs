@@ -47,10 +47,10 @@ pub async fn expand_wildcards(
         rewrite(&mut marked)?;
         tables.resolve(&marked).await?;
         let planned = plan(&tables.with_relation_planner(Arc::<PlanRecorder>::clone(&recorder)), &marked);
-        let found = recorder.take();
+        let elements = recorder.take();
         // Later SELECTs may read from one whose columns change, so they are planned again.
         let mut has_changed = false;
-        let is_more = each_select(statement, |number, select, order_by| match of_select(&found, number, select) {
+        let is_more = each_select(statement, |number, select, order_by| match of_select(&elements, number, select) {
             Some(columns) if !has_changed => {
                 merged::expand_merged_columns(select, order_by, &columns);
                 has_changed = items::expand_wildcards(select, &columns)?;
@@ -67,8 +67,9 @@ pub async fn expand_wildcards(
 }
 
 /// The columns of each of its tables; `None` if not all are known.
-fn of_select(found: &HashMap<FromElements, Columns>, number: usize, select: &Select) -> Option<Vec<Columns>> {
+fn of_select(elements: &HashMap<FromElements, Columns>, number: usize, select: &Select) -> Option<Vec<Columns>> {
     let tables = 0..select.from.len();
-    let columns: Vec<Columns> = tables.map(|table| found.get(&FromElements { select: number, table }).cloned()).collect::<Option<_>>()?;
+    let columns: Vec<Columns> =
+        tables.map(|table| elements.get(&FromElements { select: number, table }).cloned()).collect::<Option<_>>()?;
     (!columns.is_empty()).then_some(columns)
 }

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visit, Visitor, WildcardAdditionalOptions,
+    Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visitor, WildcardAdditionalOptions,
 };
 
+use sql::walk::Walk;
 use table::catalog::constraint_of;
 
 pub fn needs_rewrite(select: &Select) -> bool {
@@ -23,7 +24,7 @@ pub fn has_leak(select: &Select) -> bool {
 /// Whether the statement contains such a SELECT.
 pub fn has_concerned(statement: &Statement) -> bool {
     match statement {
-        Statement::Statement(statement) => statement.visit(&mut RewriteNeeded).is_break(),
+        Statement::Statement(statement) => statement.walk(&mut RewriteNeeded).is_break(),
         Statement::Explain(explain) => has_concerned(&explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
     }
@@ -63,7 +64,7 @@ fn is_merging(join: &Join) -> bool {
 
 /// A subquery without an alias exposes the names of its tables, and so which of their columns a join in it has merged.
 fn leaks(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Derived { alias: None, subquery, .. } if subquery.visit(&mut MergingJoin).is_break())
+    matches!(factor, TableFactor::Derived { alias: None, subquery, .. } if subquery.walk(&mut MergingJoin).is_break())
 }
 
 struct MergingJoin;

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitorMut};
 
 use common::error::EngineError;
+use sql::walk::WalkMut;
 
 /// Calls `change` with each SELECT, its number and its ORDER BY. Returns whether any call returned true.
 pub fn each_select(
@@ -14,7 +15,7 @@ pub fn each_select(
 ) -> Result<bool, EngineError> {
     let mut selects = Selects { change, count: 0, has_changed: false };
     let visited = match statement {
-        Statement::Statement(statement) => statement.visit(&mut selects),
+        Statement::Statement(statement) => statement.walk_mut(&mut selects),
         Statement::Explain(explain) => return each_select(&mut explain.statement, selects.change),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => ControlFlow::Continue(()),
     };

@@ -28,6 +28,7 @@ pub fn check_statement_kind(authorization: &Authorization, parsed: &Parsed) -> R
             // A backup contains every table, and the password hashes.
             MaintenanceStatement::Backup { .. } => authorization.admin("BACKUP"),
         },
+        Parsed::Summarize(_) => Ok(()),
         Parsed::Statement(statement) => check_statement(authorization, statement),
     }
 }

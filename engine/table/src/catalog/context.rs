@@ -8,12 +8,16 @@ use super::provider::StoreCatalog;
 use crate::remote_tables::RemoteTables;
 use crate::scan::StatisticsCache;
 use crate::store_context::StoreContext;
+use common::file_directories::FileDirectories;
 
 pub trait CatalogContext: StoreContext {
     fn statistics(&self) -> &StatisticsCache;
 
     /// `None` where tables of other nodes may not be read.
     fn remote_tables(&self) -> Option<&Arc<dyn RemoteTables>>;
+
+    /// Where statements may read and write files.
+    fn file_directories(&self) -> &FileDirectories;
 
     /// The schema `system` as a statement with this catalog sees it. `older` has the tables of the store in a schema of this name.
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider>;

@@ -1,6 +1,7 @@
 //! The store's tables and views as DataFusion sees them.
 
 mod context;
+mod file_tables;
 mod information_schema;
 mod listing;
 mod namespaces;
@@ -18,6 +19,7 @@ mod view_planner;
 
 pub use self::table::{StoreTable, no_table_to_write, not_writable_view};
 pub use context::CatalogContext;
+pub use file_tables::file_readers;
 pub use listing::TableListing;
 pub use provider::{CatalogHandle, StoreCatalog, not_for_temporary};
 pub use pruned_table::prune_table;

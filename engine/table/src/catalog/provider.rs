@@ -18,6 +18,7 @@ use crate::temporary::{TemporaryRows, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
 use crate::write::WriteScope;
 use common::error::EngineError;
+use common::file_directories::FileDirectories;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
@@ -156,6 +157,11 @@ impl StoreCatalog {
     pub fn authorization(&self) -> Option<Arc<Authorization>> {
         self.access.as_ref()?;
         self.statement_snapshot().authorization
+    }
+
+    /// Where statements may read and write files.
+    pub fn file_directories(&self) -> &FileDirectories {
+        self.engine.file_directories()
     }
 
     pub fn transaction(&self) -> &Arc<TransactionSlot> {

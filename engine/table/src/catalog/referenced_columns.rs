@@ -8,8 +8,9 @@ use arrow::datatypes::Schema;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart,
-    Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Visit, Visitor,
+    Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor,
 };
+use sql::walk::Walk;
 
 /// Lower case. Some identifiers are case-folded and some are not; a false positive only costs one extra column.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl ReferencedColumns {
     /// **Invariant:** a construct that is not known here may reference any column.
     pub fn of(query: &Query) -> Option<ReferencedColumns> {
         let mut names = ColumnNames::default();
-        match query.visit(&mut names) {
+        match query.walk(&mut names) {
             ControlFlow::Continue(()) => Some(ReferencedColumns::new(names.0)),
             ControlFlow::Break(()) => None,
         }

@@ -17,11 +17,15 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, 
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::SqlToRel;
+use datafusion::sql::sqlparser::ast;
+use parking_lot::Mutex;
 
+use super::file_tables::file_in_from;
 use super::provider::StoreCatalog;
 use super::pruned_table::{is_wide, with_columns};
 use super::referenced_columns::{ReferencedColumns, query_of};
 use common::error::EngineError;
+use common::file_format::is_file_name;
 use common::names::CATALOG;
 use sql::SqlTypes;
 
@@ -38,24 +42,39 @@ pub struct StatementTables<'a> {
     pub state: &'a SessionState,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     tables: HashMap<ResolvedTableReference, Arc<dyn TableProvider>>,
+    /// The tables of calls of functions in FROM, by function and arguments.
+    calls: Arc<Mutex<HashMap<String, Arc<dyn TableProvider>>>>,
 }
 
 impl<'a> StatementTables<'a> {
     pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
         let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
         let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
-        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables }
+        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables, calls: Arc::default() }
     }
 
-    /// Resolves the tables of the statement that are not resolved yet. A name without a table is an error only when it is planned.
+    /// Resolves the tables of the statement that are not resolved yet. A name without a table may be that of files; otherwise it is an
+    /// error only when it is planned.
     pub async fn resolve(&mut self, statement: &Statement) -> Result<()> {
+        let new_table = new_table_of(statement);
         for reference in self.state.resolve_table_references(statement)? {
+            let is_bare = matches!(reference, TableReference::Bare { .. });
             let name = self.full_name(reference);
             if let Entry::Vacant(entry) = self.tables.entry(name) {
                 let name = entry.key();
-                if let Ok(schema) = self.state.schema_for_ref(name.clone())
-                    && let Some(table) = schema.table(&name.table).await?
-                {
+                let table = match self.state.schema_for_ref(name.clone()) {
+                    Ok(schema) => schema.table(&name.table).await?,
+                    Err(_) => None,
+                };
+                let table = match table {
+                    None if is_bare && is_file_name(&name.table) => match file_in_from(self.state, &name.table).await {
+                        // It may have any name, and need not be in FROM.
+                        Err(_) if new_table == Some(&*name.table) => None,
+                        file => Some(file?),
+                    },
+                    table => table,
+                };
+                if let Some(table) = table {
                     entry.insert(table);
                 }
             }
@@ -70,6 +89,11 @@ impl<'a> StatementTables<'a> {
 
     pub fn table(&self, name: TableReference) -> Option<&Arc<dyn TableProvider>> {
         self.tables.get(&self.full_name(name))
+    }
+
+    /// Whether any of the tables has a column of this name.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.tables.values().any(|table| table.schema().column_with_name(name).is_some())
     }
 
     /// The same tables for a plan in which `planner` is asked first about each element of FROM.
@@ -107,6 +131,14 @@ impl<'a> StatementTables<'a> {
     }
 }
 
+/// The name of the table that a statement creates, if it has no schema.
+fn new_table_of(statement: &Statement) -> Option<&str> {
+    let Statement::Statement(statement) = statement else { return None };
+    let ast::Statement::CreateTable(create) = statement.as_ref() else { return None };
+    let [name] = create.name.0.as_slice() else { return None };
+    Some(name.as_ident()?.value.as_str())
+}
+
 /// As DataFusion's own, which is private. COPY, which would need types of files, is planned elsewhere.
 impl ContextProvider for StatementTables<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
@@ -124,7 +156,14 @@ impl ContextProvider for StatementTables<'_> {
             .build();
         let (simplifier, schema) = (ExprSimplifier::new(context), DFSchema::empty());
         let args = args.into_iter().map(|arg| simplifier.simplify(simplifier.coerce(arg, &schema)?)).collect::<Result<Vec<_>>>()?;
-        Ok(provider_as_source(function.create_table_provider_with_args(TableFunctionArgs::new(&args, self.state))?))
+        // A function that reads files is called once, however often the statement is planned.
+        let call = format!("{name}({args:?})");
+        if let Some(table) = self.calls.lock().get(&call) {
+            return Ok(provider_as_source(Arc::clone(table)));
+        }
+        let table = function.create_table_provider_with_args(TableFunctionArgs::new(&args, self.state))?;
+        self.calls.lock().insert(call, Arc::clone(&table));
+        Ok(provider_as_source(table))
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {

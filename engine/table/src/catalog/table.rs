@@ -107,7 +107,7 @@ impl StoreTable {
         };
         let statistics = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
             true => statistics,
-            false => Arc::new(statistics.seen_as(&self.columns)),
+            false => Arc::new(statistics.in_session(&self.columns)),
         };
         Ok(Arc::clone(self.statistics.get_or_init(|| statistics)))
     }

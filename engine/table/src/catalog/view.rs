@@ -1,27 +1,20 @@
 //! Views and external tables: statements stored in the catalog, which are planned again whenever they are used.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
-use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{self, DdlStatement, LogicalPlan};
-use datafusion::object_store::ObjectMeta;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::sql::parser::{CreateExternalTable, Statement};
-use futures::TryStreamExt;
-use percent_encoding::percent_decode_str;
 use pmem_store::ViewRecord;
 
 use super::context::CatalogContext;
+use super::file_tables::table_of_files;
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
 use super::statement_tables::StatementTables;
-use crate::blocking::holding_up_nobody;
 use crate::definition::external_definition;
 use crate::time_zone::table_in_zone;
 use common::engine_settings::switches;
@@ -29,7 +22,6 @@ use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::privilege::Privilege;
 use common::type_names::qualified;
-use files::import::check_arrow;
 use sql::kept_statement;
 
 /// Views may use views; a view that refers to itself must be stopped.
@@ -110,30 +102,5 @@ pub async fn external_provider(
         return internal_err!("CREATE EXTERNAL TABLE became {}", plan.display());
     };
     command.definition = Some(definition);
-    let kind = command.file_type.to_uppercase();
-    if kind == "ARROW" {
-        check_arrow_files(state, &command).await?;
-    }
-    let factory = state
-        .table_factories()
-        .get(&kind)
-        .ok_or_else(|| DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can")))?;
-    factory.create(state, &command).await
-}
-
-/// Checks the files that DataFusion is going to read: those called `.arrow` if it infers the columns, and all files if they are declared.
-async fn check_arrow_files(state: &SessionState, command: &logical_expr::CreateExternalTable) -> Result<()> {
-    let extension = if command.schema.fields().is_empty() { ".arrow" } else { "" };
-    for location in &command.locations {
-        let url = ListingTableUrl::parse(location)?;
-        let store = state.runtime_env().object_store(&url)?;
-        let files: Vec<ObjectMeta> = url.list_all_files(state, store.as_ref(), extension).await?.try_collect().await?;
-        // Characters that a path of an object store may not contain are written as %7E.
-        let path =
-            |file: &ObjectMeta| Path::new("/").join(OsStr::from_bytes(&percent_decode_str(file.location.as_ref()).collect::<Vec<u8>>()));
-        let paths = files.iter().filter(|file| file.size > 0).map(path);
-        holding_up_nobody(|| paths.map(|path| check_arrow(&path)).collect::<Result<(), _>>())
-            .map_err(|error| EngineError::from(error).into_datafusion())?;
-    }
-    Ok(())
+    Ok(table_of_files(*command, engine.file_directories()).await?)
 }

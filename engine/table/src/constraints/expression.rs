@@ -12,7 +12,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visit, Visitor, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visitor, visit_expressions_mut};
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::context::RuleContext;
@@ -20,6 +20,7 @@ use super::declare::identifier;
 use common::error::EngineError;
 use common::type_names::quoted;
 use semantics::optimizer;
+use sql::walk::Walk;
 use sql::{QuiverDialect, rewrite_part};
 
 /// Whatever was parsed as part of a statement can be parsed alone.
@@ -36,7 +37,7 @@ impl PlannedExpr {
     pub fn of(context: &RuleContext, text: &str, schema: &Schema, what: &str) -> Result<PlannedExpr> {
         let schema = Arc::new(DFSchema::try_from(schema.clone())?);
         let mut expr = parsed(text)?;
-        if expr.visit(&mut Queries).is_break() {
+        if expr.walk(&mut Queries).is_break() {
             return Err(refused("a subquery", what));
         }
         rewrite_part(&mut expr)?;

@@ -31,7 +31,7 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
         if !switches(options).await_join_filters {
             return Ok(plan);
         }
-        let mut known = HashSet::new();
+        let mut filter_ids = HashSet::new();
         let mut recursive = false;
         plan.apply(|node| {
             // Each round of a recursive query runs its joins anew, with filters that the scans do not know.
@@ -39,11 +39,11 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
             if let Some(join) = node.downcast_ref::<HashJoinExec>()
                 && *join.partition_mode() == PartitionMode::CollectLeft
             {
-                known.extend(join.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()));
+                filter_ids.extend(join.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()));
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if recursive || known.is_empty() {
+        if recursive || filter_ids.is_empty() {
             return Ok(plan);
         }
         plan.transform_up(|node| {
@@ -51,7 +51,7 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
             let Some(scan) = scan else { return Ok(Transformed::no(node)) };
             let awaited = |filter: &DynamicFilterPhysicalExpr| {
                 use datafusion::physical_expr::PhysicalExpr;
-                filter.expression_id().is_some_and(|id| known.contains(&id))
+                filter.expression_id().is_some_and(|id| filter_ids.contains(&id))
             };
             Ok(match scan.awaiting(awaited)? {
                 Some(scan) => Transformed::yes(DataSourceExec::from_data_source(scan) as Arc<dyn ExecutionPlan>),

@@ -69,10 +69,10 @@ impl Conjunct {
     pub fn learn_from(&mut self, others: &[Conjunct]) {
         let (Some(pace), Test::Expr(expr)) = (&mut self.pace, &self.test) else { return };
         for other in others {
-            if let (Some(known), Test::Expr(same)) = (&other.pace, &other.test)
+            if let (Some(other_pace), Test::Expr(same)) = (&other.pace, &other.test)
                 && same == expr
             {
-                *pace = Arc::clone(known);
+                *pace = Arc::clone(other_pace);
             }
         }
     }

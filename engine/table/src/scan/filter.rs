@@ -140,21 +140,21 @@ impl ZoneTest {
 /// The filter from a join compares keys by their bits, so -0.0 differs from 0.0, but not in the join itself
 /// (sqllogictests/slt/prune_floats.slt joins on both). The filter is only a hint, so it is dropped for floats.
 fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
-    let kept =
+    let conjuncts =
         split_conjunction(filter).into_iter().filter(|expr| !(expr.is::<DynamicFilterPhysicalExpr>() && compares_floats(expr, declared)));
-    let kept: Vec<Arc<dyn PhysicalExpr>> = kept.cloned().collect();
-    if kept.is_empty() { lit(true) } else { conjunction(kept) }
+    let conjuncts: Vec<Arc<dyn PhysicalExpr>> = conjuncts.cloned().collect();
+    if conjuncts.is_empty() { lit(true) } else { conjunction(conjuncts) }
 }
 
 /// Whether a float occurs in the filter, as a column or as the type of a cast.
 fn compares_floats(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> bool {
-    let mut found = false;
+    let mut has_floats = false;
     // Only the closure could fail.
     let _ = filter.apply(|node| {
-        found |= node.data_type(declared).is_ok_and(|data_type| has_float(&data_type));
+        has_floats |= node.data_type(declared).is_ok_and(|data_type| has_float(&data_type));
         Ok(TreeNodeRecursion::Continue)
     });
-    found
+    has_floats
 }
 
 fn has_float(data_type: &DataType) -> bool {
@@ -168,10 +168,10 @@ fn has_float(data_type: &DataType) -> bool {
     }
 }
 
-fn is_literal(expr: &Arc<dyn PhysicalExpr>, wanted: bool) -> bool {
+fn is_literal(expr: &Arc<dyn PhysicalExpr>, truth: bool) -> bool {
     let Some(literal) = expr.downcast_ref::<Literal>() else { return false };
     match literal.value() {
-        ScalarValue::Boolean(Some(value)) => *value == wanted,
-        value => !wanted && value.is_null(),
+        ScalarValue::Boolean(Some(value)) => *value == truth,
+        value => !truth && value.is_null(),
     }
 }

@@ -42,23 +42,23 @@ pub fn with_float_columns(
     filter: &Arc<dyn PhysicalExpr>,
     physical: &SchemaRef,
 ) -> Result<(Arc<dyn PhysicalExpr>, Vec<FloatColumn>, SchemaRef)> {
-    let mut found: Vec<FloatColumn> = Vec::new();
+    let mut columns: Vec<FloatColumn> = Vec::new();
     let filter = Arc::clone(filter).transform_down(|node| {
         let Some((source, data_type)) = decimals_as_floats(&node, physical) else { return Ok(Transformed::no(node)) };
         // No declared column can have such a name.
         let name = format!("\0{source} {data_type}");
-        let at = found.iter().position(|column| column.name == name).unwrap_or_else(|| {
-            found.push(FloatColumn { name: name.clone(), source, data_type });
-            found.len() - 1
+        let at = columns.iter().position(|column| column.name == name).unwrap_or_else(|| {
+            columns.push(FloatColumn { name: name.clone(), source, data_type });
+            columns.len() - 1
         });
         Ok(Transformed::yes(Arc::new(Column::new(&name, physical.fields().len() + at))))
     })?;
-    if found.is_empty() {
-        return Ok((filter.data, found, Arc::clone(physical)));
+    if columns.is_empty() {
+        return Ok((filter.data, columns, Arc::clone(physical)));
     }
-    let fields = found.iter().map(|column| Arc::new(Field::new(&column.name, column.data_type.clone(), true)));
+    let fields = columns.iter().map(|column| Arc::new(Field::new(&column.name, column.data_type.clone(), true)));
     let fields: Vec<_> = physical.fields().iter().cloned().chain(fields).collect();
-    Ok((filter.data, found, Arc::new(Schema::new(fields))))
+    Ok((filter.data, columns, Arc::new(Schema::new(fields))))
 }
 
 fn decimals_as_floats(node: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Option<(usize, DataType)> {

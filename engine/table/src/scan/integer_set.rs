@@ -121,8 +121,8 @@ mod tests {
             Some(i64::MIN),
             Some(i64::MAX),
         ]));
-        let found = set.map(|set| set.contains(&array).iter().map(|bit| bit == Some(true)).collect::<Vec<_>>());
-        assert_eq!(found, Some(vec![true, false, false, true, false, true, true, false, false, false]));
+        let membership = set.map(|set| set.contains(&array).iter().map(|bit| bit == Some(true)).collect::<Vec<_>>());
+        assert_eq!(membership, Some(vec![true, false, false, true, false, true, true, false, false, false]));
     }
 
     #[test]

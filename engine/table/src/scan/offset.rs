@@ -19,13 +19,13 @@ pub struct Offset {
 pub fn skip(parts: &[Arc<ScanPart>], units: &[ScanUnit], rows: usize) -> (Vec<ScanUnit>, Offset) {
     let mut left = rows;
     let mut units = units.iter().copied();
-    let mut kept = Vec::new();
+    let mut rest = Vec::new();
     for mut unit in units.by_ref() {
         let part = &parts[unit.part];
         let first_row = part.batch_rows(unit.batch).start;
         let alive = |start: usize, end: usize| {
-            let gone = part.deletions().map_or(0, |gone| gone.count_in(first_row + start, first_row + end));
-            end - start - gone as usize
+            let deleted_rows = part.deletions().map_or(0, |deletions| deletions.count_in(first_row + start, first_row + end));
+            end - start - deleted_rows as usize
         };
         if alive(unit.start, unit.end) <= left {
             left -= alive(unit.start, unit.end);
@@ -36,9 +36,9 @@ pub fn skip(parts: &[Arc<ScanPart>], units: &[ScanUnit], rows: usize) -> (Vec<Sc
             left -= alive(unit.start, unit.end.min(unit.start + ZONE_ROWS));
             unit.start += ZONE_ROWS;
         }
-        kept.push(unit);
+        rest.push(unit);
         break;
     }
-    kept.extend(units);
-    (kept, Offset { rows, of_first_zone: left })
+    rest.extend(units);
+    (rest, Offset { rows, of_first_zone: left })
 }

@@ -101,10 +101,10 @@ fn range(part: &ScanPart, column: usize) -> Option<(ScalarValue, ScalarValue)> {
 
 /// The longest prefix of `ordering` that remains in `projection`, the declared columns of the output.
 pub fn project_ordering(ordering: &[PhysicalSortExpr], projection: &[usize]) -> Option<LexOrdering> {
-    let kept = ordering.iter().map_while(|sort| {
+    let prefix = ordering.iter().map_while(|sort| {
         let column = sort.expr.downcast_ref::<Column>()?;
         let position = projection.iter().position(|index| *index == column.index())?;
         Some(PhysicalSortExpr::new(Arc::new(Column::new(column.name(), position)), sort.options))
     });
-    LexOrdering::new(kept.collect::<Vec<_>>())
+    LexOrdering::new(prefix.collect::<Vec<_>>())
 }

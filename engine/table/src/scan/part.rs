@@ -172,8 +172,8 @@ impl ScanPart {
 
     /// Adds the distinct values of a column to `sketch`; returns false if they are unknown, and then it is of no use.
     pub fn merge_distinct(&self, column: usize, sketch: &mut DistinctSketch) -> bool {
-        let known = self.segment().zip(self.place(column));
-        known.is_some_and(|(segment, place)| segment.statistics().merge_distinct(place, sketch))
+        let source = self.segment().zip(self.place(column));
+        source.is_some_and(|(segment, place)| segment.statistics().merge_distinct(place, sketch))
     }
 
     /// The value that a column has in all rows, if it was added later.
@@ -219,10 +219,10 @@ impl ScanPart {
         };
         let rows = self.batch_rows(batch).len();
         let arrays = columns.iter().map(|column| {
-            let wanted = self.physical.field(*column).data_type();
+            let data_type = self.physical.field(*column).data_type();
             match &sources[*column] {
                 ColumnSource::Same(place) => Ok(Arc::clone(self.stored(batch, &[*place])?.column(0))),
-                ColumnSource::Widened(place) => widen(self.stored(batch, &[*place])?.column(0), wanted),
+                ColumnSource::Widened(place) => widen(self.stored(batch, &[*place])?.column(0), data_type),
                 ColumnSource::Constant(value) => value.to_array_of_size(rows),
             }
         });
@@ -233,8 +233,8 @@ impl ScanPart {
 
     /// Cached, because a scan asks for the same columns again and again.
     fn schema_of(&self, columns: &[usize]) -> SchemaRef {
-        let mut known = self.schemas.lock();
-        if let Some((_, schema)) = known.iter().find(|(of, _)| of == columns) {
+        let mut schemas = self.schemas.lock();
+        if let Some((_, schema)) = schemas.iter().find(|(of, _)| of == columns) {
             return Arc::clone(schema);
         }
         // Added or widened columns may have NULLs, whatever the schema says.
@@ -245,10 +245,10 @@ impl ScanPart {
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         // Statements use more and more projections, and the part outlives them.
-        if known.len() == SCHEMAS_MAX {
-            known.clear();
+        if schemas.len() == SCHEMAS_MAX {
+            schemas.clear();
         }
-        known.push((columns.to_vec(), Arc::clone(&schema)));
+        schemas.push((columns.to_vec(), Arc::clone(&schema)));
         schema
     }
 
@@ -303,7 +303,7 @@ impl ScanPart {
     /// The rows that are not deleted, among `rows` rows from `start`.
     pub fn alive(&self, start: usize, rows: usize) -> Selection {
         match &self.deletions {
-            Some(gone) => Selection::without(rows, gone.positions_in(start, start + rows)),
+            Some(deletions) => Selection::without(rows, deletions.positions_in(start, start + rows)),
             None => Selection::All,
         }
     }
@@ -329,15 +329,15 @@ fn sources(
         return Ok(None);
     }
     let source = |column: usize| {
-        let wanted = physical.field(column).data_type();
+        let data_type = physical.field(column).data_type();
         let place = places.map_or(Some(column), |places| places[column]);
         match place {
-            Some(place) if written.field(place).data_type() == wanted => Ok(ColumnSource::Same(place)),
+            Some(place) if written.field(place).data_type() == data_type => Ok(ColumnSource::Same(place)),
             Some(place) => Ok(ColumnSource::Widened(place)),
             None => {
                 let declared = table.schema().field(column).data_type();
                 let initial = table.columns()[column].initial.as_deref();
-                Ok(ColumnSource::Constant(initial_value(initial, declared, wanted)?))
+                Ok(ColumnSource::Constant(initial_value(initial, declared, data_type)?))
             }
         }
     };
@@ -352,6 +352,6 @@ fn initial_value(text: Option<&str>, declared: &DataType, physical: &DataType) -
     value.map_err(|error| StoreError::UnsupportedType(format!("{declared} with the value {text:?} ({error})")))
 }
 
-fn widen(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    Ok(cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() })?)
+fn widen(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    Ok(cast_with_options(array, data_type, &CastOptions { safe: false, ..CastOptions::default() })?)
 }

@@ -35,8 +35,8 @@ impl ZonePruner {
     /// For each zone of the part, whether it must be read.
     pub fn keep(&self, part: &ScanPart, physical: &SchemaRef) -> Result<Vec<bool>> {
         // Rows that other conditions exclude may have bounds that do not fit a cast: then nothing is pruned.
-        let kept = self.predicate.prune(&Zones { part, physical, floats: &self.floats });
-        Ok(kept.unwrap_or_else(|_| vec![true; part.zone_count()]))
+        let mask = self.predicate.prune(&Zones { part, physical, floats: &self.floats });
+        Ok(mask.unwrap_or_else(|_| vec![true; part.zone_count()]))
     }
 }
 

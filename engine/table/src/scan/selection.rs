@@ -33,11 +33,11 @@ impl Selection {
         }
     }
 
-    /// All of `rows` rows except for those at `gone`, which is ascending.
-    pub fn without(rows: usize, gone: impl Iterator<Item = usize>) -> Selection {
+    /// All of `rows` rows except for those at `deletions`, which is ascending.
+    pub fn without(rows: usize, deletions: impl Iterator<Item = usize>) -> Selection {
         let mut bits = BooleanBufferBuilder::new(rows);
         bits.append_n(rows, true);
-        gone.for_each(|row| bits.set_bit(row, false));
+        deletions.for_each(|row| bits.set_bit(row, false));
         Selection::of(&BooleanArray::new(bits.finish(), None))
     }
 

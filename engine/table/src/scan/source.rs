@@ -45,7 +45,7 @@ const AWAIT_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct StoreScan {
     table: TableSnapshot,
-    known: Arc<TableStatistics>,
+    statistics: Arc<TableStatistics>,
     /// The table's schema, with the row id if it is requested.
     declared: SchemaRef,
     physical: SchemaRef,
@@ -68,7 +68,7 @@ impl StoreScan {
     pub fn new(
         table: TableSnapshot,
         declared: SchemaRef,
-        known: Arc<TableStatistics>,
+        statistics: Arc<TableStatistics>,
         projection: Option<&Vec<usize>>,
         filters: Vec<Arc<dyn PhysicalExpr>>,
         limit: Option<usize>,
@@ -79,10 +79,10 @@ impl StoreScan {
         // Only the first rows are needed, and a single partition returns them soonest.
         let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
-            physical: physical_of(&table, &declared, &known.parts),
+            physical: physical_of(&table, &declared, &statistics.parts),
             schema: Arc::new(declared.project(&projection)?),
-            partitions: divide(&known.parts, partitions).into(),
-            ordering: table_ordering(&table, &known.parts).into(),
+            partitions: divide(&statistics.parts, partitions).into(),
+            ordering: table_ordering(&table, &statistics.parts).into(),
             declared,
             projection,
             filters,
@@ -90,7 +90,7 @@ impl StoreScan {
             offset: None,
             limit,
             table,
-            known,
+            statistics,
             metrics: ExecutionPlanMetricsSet::new(),
         })
     }
@@ -100,8 +100,8 @@ impl StoreScan {
     pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usize>) -> Result<StoreScan> {
         let declared = with_row_id(table.schema());
         let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
-        let known = Arc::new(TableStatistics::unknown(parts));
-        let scan = StoreScan::new(table, declared, known, None, Vec::new(), None, 1)?;
+        let statistics = Arc::new(TableStatistics::unknown(parts));
+        let scan = StoreScan::new(table, declared, statistics, None, Vec::new(), None, 1)?;
         Ok(StoreScan { partitions: divided.into(), ordering: Vec::new().into(), ..scan })
     }
 
@@ -131,8 +131,21 @@ impl StoreScan {
         if !self.filters.is_empty() || self.offset.is_some() || !has_enough {
             return None;
         }
-        let (units, offset) = offset::skip(&self.known.parts, units, skip);
+        let (units, offset) = offset::skip(&self.statistics.parts, units, skip);
         Some(StoreScan { partitions: [units].into(), offset: Some(offset), limit: Some(fetch), ..self.clone() })
+    }
+
+    /// The scan in one partition, with its rows in the order of the table; `None` if it reads more than `rows_max` rows, or has a filter
+    /// that is not cheap.
+    pub fn in_order(&self, rows_max: usize, is_cheap: impl Fn(&Arc<dyn PhysicalExpr>, &Schema) -> bool) -> Option<StoreScan> {
+        // With a filter, a limit may need all rows.
+        let most = self.limit.filter(|_| self.filters.is_empty()).unwrap_or(usize::MAX);
+        let is_small = self.unfiltered_rows(None, most) <= rows_max && self.filters.iter().all(|filter| is_cheap(filter, &self.declared));
+        if !is_small {
+            return None;
+        }
+        let partitions = if self.partitions.len() < 2 { Arc::clone(&self.partitions) } else { divide(&self.statistics.parts, 1).into() };
+        Some(StoreScan { partitions, ..self.clone() })
     }
 
     /// Rewrites an expression over the output into one over the declared schema.
@@ -167,7 +180,7 @@ impl StoreScan {
     }
 
     fn has_deletions(&self) -> bool {
-        self.known.parts.iter().any(|part| part.deletions().is_some())
+        self.statistics.parts.iter().any(|part| part.deletions().is_some())
     }
 
     /// The rows of one partition, or of all, with at most `most` from each.
@@ -184,7 +197,7 @@ impl StoreScan {
         let Some(rows) = statistics.num_rows.get_value().copied().filter(|_| !self.filters.is_empty()) else {
             return statistics;
         };
-        let share = conjunction_opt(self.filters.clone()).map_or(1.0, |filter| selectivity(&filter, &self.known));
+        let share = conjunction_opt(self.filters.clone()).map_or(1.0, |filter| selectivity(&filter, &self.statistics));
         let left = ((rows as f64 * share).ceil() as usize).max(1);
         let mut statistics = statistics.to_inexact();
         statistics.num_rows = Precision::Inexact(left);
@@ -210,7 +223,7 @@ impl DataSource for StoreScan {
         let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), &self.declared, &self.physical, switches)?;
         let batch_rows = context.session_config().batch_size();
         let scan = ScanStream {
-            parts: self.known.parts.clone().into(),
+            parts: self.statistics.parts.clone().into(),
             declared: Arc::clone(&self.declared),
             physical: Arc::clone(&self.physical),
             projection: Arc::clone(&self.projection),
@@ -229,7 +242,7 @@ impl DataSource for StoreScan {
             next_unit: 0,
             current: None,
             read_part: None,
-            kept: None,
+            zone_mask: None,
             waiting: self.wait(),
             finished: false,
         };
@@ -254,7 +267,7 @@ impl DataSource for StoreScan {
                 if let Some(limit) = self.limit {
                     write!(f, ", limit={limit}")?;
                 }
-                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.known.parts.len())
+                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.statistics.parts.len())
             }
             DisplayFormatType::TreeRender => writeln!(f, "table={}.{}", record.namespace, record.name),
         }
@@ -270,7 +283,7 @@ impl DataSource for StoreScan {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let mut statistics = self.known.of_columns(self.projection.iter().copied());
+        let mut statistics = self.statistics.of_columns(self.projection.iter().copied());
         if partition.is_some() || self.offset.is_some() {
             statistics = statistics.to_inexact();
             let rows = self.unfiltered_rows(partition, usize::MAX);

@@ -32,7 +32,7 @@ pub struct TableStatistics {
     /// Some rows are not in a segment: nothing is known about their values.
     has_tails: bool,
     /// The columns as a session sees them, if its time zone differs from the declared one.
-    seen: Option<SchemaRef>,
+    session_schema: Option<SchemaRef>,
 }
 
 /// The statistics of declared columns over all segments; each is computed on first use, because a query needs few of 10,000.
@@ -40,13 +40,13 @@ pub struct TableStatistics {
 struct Columns {
     parts: Vec<Arc<ScanPart>>,
     declared: SchemaRef,
-    known: Vec<OnceLock<ColumnStatistics>>,
+    statistics: Vec<OnceLock<ColumnStatistics>>,
 }
 
 impl Columns {
     fn get(&self, column: usize) -> Option<&ColumnStatistics> {
         let find = || holding_up_nobody(|| column_statistics(&self.parts, column, self.declared.field(column).data_type()));
-        Some(self.known.get(column)?.get_or_init(find))
+        Some(self.statistics.get(column)?.get_or_init(find))
     }
 }
 
@@ -54,10 +54,10 @@ pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, StoreE
     of_segments(table, &table.segments().iter().collect::<Vec<_>>())
 }
 
-/// Only of the segments and logs with ids that `wanted` selects; the others are not opened.
-pub fn statistics_of_some(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<TableStatistics, StoreError> {
-    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| wanted(segment.id())).collect();
-    let tails: Vec<&Tail> = table.tails().iter().filter(|tail| wanted(tail.id())).collect();
+/// Only of the segments and logs with ids that `is_selected` accepts; the others are not opened.
+pub fn statistics_of_some(table: &TableSnapshot, is_selected: impl Fn(u64) -> bool) -> Result<TableStatistics, StoreError> {
+    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| is_selected(segment.id())).collect();
+    let tails: Vec<&Tail> = table.tails().iter().filter(|tail| is_selected(tail.id())).collect();
     let sealed = of_segments(table, &segments)?;
     if tails.is_empty() {
         return Ok(sealed);
@@ -73,11 +73,11 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     in_key_order(table, &mut parts);
     let declared = Arc::clone(table.schema());
-    let known = declared.fields().iter().map(|_| OnceLock::new()).collect();
+    let statistics = declared.fields().iter().map(|_| OnceLock::new()).collect();
     let rows = segments.iter().map(|segment| segment.row_count() as usize).sum();
     let bytes = parts.iter().map(|part| part.size_bytes() as usize).sum();
     Ok(TableStatistics {
-        columns: Arc::new(Columns { parts: parts.clone(), declared, known }),
+        columns: Arc::new(Columns { parts: parts.clone(), declared, statistics }),
         num_rows: Precision::Exact(rows),
         total_byte_size: Precision::Inexact(bytes),
         ..TableStatistics::unknown(parts)
@@ -100,9 +100,9 @@ fn open_together(segments: &[&TableSegment]) {
 impl TableStatistics {
     /// For parts that are not used for planning.
     pub fn unknown(parts: Vec<Arc<ScanPart>>) -> TableStatistics {
-        let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), known: Vec::new() };
+        let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), statistics: Vec::new() };
         let (num_rows, total_byte_size) = (Precision::Absent, Precision::Absent);
-        TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, seen: None }
+        TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, session_schema: None }
     }
 
     /// Adds the rows that are not in a segment yet. Only their number is known.
@@ -124,19 +124,19 @@ impl TableStatistics {
         Ok(statistics)
     }
 
-    /// The statistics of columns as a session sees them, in the types of `seen`.
-    pub fn seen_as(&self, seen: &SchemaRef) -> TableStatistics {
-        TableStatistics { seen: Some(Arc::clone(seen)), ..self.clone() }
+    /// The statistics of columns as a session sees them.
+    pub fn in_session(&self, schema: &SchemaRef) -> TableStatistics {
+        TableStatistics { session_schema: Some(Arc::clone(schema)), ..self.clone() }
     }
 
     /// A computed column, such as the row id, has no statistics.
     pub fn column(&self, column: usize) -> ColumnStatistics {
-        let Some(known) = self.columns.get(column) else { return ColumnStatistics::new_unknown() };
-        let known = match &self.seen {
-            Some(seen) => column_in_zone(known, seen.field(column).data_type()),
-            None => known.clone(),
+        let Some(statistics) = self.columns.get(column) else { return ColumnStatistics::new_unknown() };
+        let statistics = match &self.session_schema {
+            Some(schema) => column_in_zone(statistics, schema.field(column).data_type()),
+            None => statistics.clone(),
         };
-        if self.has_tails { known.to_inexact() } else { known }
+        if self.has_tails { statistics.to_inexact() } else { statistics }
     }
 
     /// The statistics of a plan that returns these columns.
@@ -146,13 +146,13 @@ impl TableStatistics {
     }
 }
 
-/// The parts of the table with ids that `wanted` selects, without statistics.
-pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<ScanPart>>, StoreError> {
-    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| wanted(segment.id())).collect();
+/// The parts of the table with ids that `is_selected` accepts, without statistics.
+pub fn open_parts(table: &TableSnapshot, is_selected: impl Fn(u64) -> bool) -> Result<Vec<Arc<ScanPart>>, StoreError> {
+    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| is_selected(segment.id())).collect();
     open_together(&segments);
     let physical = physical_schema(table.schema());
     let segments = segments.into_iter().map(|segment| ScanPart::open(table, segment, &physical));
-    let tails = table.tails().iter().filter(|tail| wanted(tail.id()));
+    let tails = table.tails().iter().filter(|tail| is_selected(tail.id()));
     let tails = tails.map(|tail| ScanPart::of_tail(table, tail, &physical));
     segments.chain(tails).map(|part| part.map(Arc::new)).collect()
 }
@@ -232,8 +232,8 @@ impl Bound {
 
     fn take(&mut self, value: ScalarValue, exact: bool) {
         match &self.value {
-            Some(known) if value == *known => self.exact |= exact,
-            Some(known) if (self.least && value > *known) || (!self.least && value < *known) => {}
+            Some(bound) if value == *bound => self.exact |= exact,
+            Some(bound) if (self.least && value > *bound) || (!self.least && value < *bound) => {}
             _ => {
                 self.value = Some(value);
                 self.exact = exact;

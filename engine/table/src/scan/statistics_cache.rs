@@ -14,7 +14,7 @@ pub struct StatisticsCache {
     /// By table: a state and its statistics. A state is identified by its address, which cannot be reused while the cache holds it: the
     /// state of an open transaction has no version yet. Each table has its own lock, so that concurrent callers compute the statistics
     /// once.
-    known: Mutex<HashMap<TableId, Arc<Mutex<Option<CachedStatistics>>>>>,
+    entries: Mutex<HashMap<TableId, Arc<Mutex<Option<CachedStatistics>>>>>,
 }
 
 #[derive(Debug)]
@@ -26,29 +26,29 @@ struct CachedStatistics {
 
 impl StatisticsCache {
     pub fn get(&self, table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
-        let of_table = Arc::clone(self.known.lock().entry(table.record().id).or_default());
-        let mut known = of_table.try_lock().unwrap_or_else(|| holding_up_nobody(|| of_table.lock()));
-        if let Some(known) = &*known
-            && Arc::ptr_eq(&known.state, table.data())
+        let of_table = Arc::clone(self.entries.lock().entry(table.record().id).or_default());
+        let mut entry = of_table.try_lock().unwrap_or_else(|| holding_up_nobody(|| of_table.lock()));
+        if let Some(cached) = &*entry
+            && Arc::ptr_eq(&cached.state, table.data())
         {
-            return with_tails(&known.statistics, table);
+            return with_tails(&cached.statistics, table);
         }
         // This opens all segments that are not open yet.
         let statistics = Arc::new(holding_up_nobody(|| table_statistics(table))?);
         let (state, changed_version) = (Arc::clone(table.data()), table.record().changed_version);
-        *known = Some(CachedStatistics { state, changed_version, statistics: Arc::clone(&statistics) });
-        drop(known);
+        *entry = Some(CachedStatistics { state, changed_version, statistics: Arc::clone(&statistics) });
+        drop(entry);
         with_tails(&statistics, table)
     }
 
     /// Drops mappings of segments that a table no longer has: otherwise removed files would still take disk space.
     pub fn forget_all_but(&self, alive: impl Fn(TableId, u64) -> bool) {
         // A locked entry is being computed for a reader, so its table exists.
-        let is_alive = |id: TableId, known: &Mutex<Option<CachedStatistics>>| match known.try_lock() {
-            Some(known) => known.as_ref().is_some_and(|known| alive(id, known.changed_version)),
+        let is_alive = |id: TableId, entry: &Mutex<Option<CachedStatistics>>| match entry.try_lock() {
+            Some(entry) => entry.as_ref().is_some_and(|cached| alive(id, cached.changed_version)),
             None => true,
         };
-        self.known.lock().retain(|id, known| is_alive(*id, known));
+        self.entries.lock().retain(|id, entry| is_alive(*id, entry));
     }
 }
 

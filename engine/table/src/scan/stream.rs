@@ -57,7 +57,7 @@ pub struct ScanStream {
     /// The part that was read last.
     pub(super) read_part: Option<usize>,
     /// The index of a part, and which of its zones remain after pruning.
-    pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
+    pub(super) zone_mask: Option<(usize, Option<Vec<bool>>)>,
     /// Waits for a join above to have its keys; nothing is read before.
     pub(super) waiting: Option<BoxFuture<'static, ()>>,
     pub(super) finished: bool,
@@ -94,8 +94,8 @@ impl ScanStream {
         let pruner = self.filter.current().pruner.as_ref();
         let mut pruned = 0;
         for part in self.parts.iter() {
-            let kept = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
-            pruned += usize::from(self.filter.current().never || kept.is_some_and(|kept| !kept.contains(&true)));
+            let mask = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
+            pruned += usize::from(self.filter.current().never || mask.is_some_and(|mask| !mask.contains(&true)));
         }
         self.metrics.segments(self.parts.len(), pruned);
         Ok(())
@@ -132,7 +132,7 @@ impl ScanStream {
         while let Some(unit) = self.units.get(self.next_unit).copied() {
             self.next_unit += 1;
             if self.filter.refresh()? {
-                self.kept = None;
+                self.zone_mask = None;
             }
             let part = Arc::clone(&self.parts[unit.part]);
             let first_row = part.batch_rows(unit.batch).start;
@@ -155,17 +155,17 @@ impl ScanStream {
     }
 
     fn prune_part(&mut self, index: usize, part: &ScanPart) -> Result<()> {
-        if self.kept.as_ref().is_none_or(|(kept, _)| *kept != index) {
+        if self.zone_mask.as_ref().is_none_or(|(part_index, _)| *part_index != index) {
             let pruner = self.filter.current().pruner.as_ref();
-            let kept = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
-            self.kept = Some((index, kept));
+            let mask = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
+            self.zone_mask = Some((index, mask));
         }
         Ok(())
     }
 
     fn keeps(&self, zone: usize) -> bool {
-        match &self.kept {
-            Some((_, Some(kept))) => kept[zone],
+        match &self.zone_mask {
+            Some((_, Some(mask))) => mask[zone],
             _ => true,
         }
     }

@@ -137,7 +137,8 @@ fn files_are_read_and_written_by_who_was_granted_that_alone() {
     let bob = db.as_user("bob");
     let (from, to) = (format!("COPY t FROM '{path}'"), format!("COPY t TO '{}'", db.file("out.csv")));
     let external = format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{path}' OPTIONS ('format.has_header' 'true')");
-    for sql in [&from, &to, &external] {
+    let (read, call) = (format!("SELECT count(*) FROM '{path}'"), format!("SELECT count(*) FROM read_csv('{path}')"));
+    for sql in [&from, &to, &external, &read, &call] {
         assert!(bob.denied(sql).contains("GRANT FILES TO bob"), "{sql}");
     }
     let load = || LoadOptions { namespace: "main".into(), table: "t".into(), order_by: vec![], mode: LoadMode::Append };
@@ -145,11 +146,13 @@ fn files_are_read_and_written_by_who_was_granted_that_alone() {
     assert_eq!(wait(bob.session.import(load(), scan())).unwrap_err().kind(), ErrorKind::Denied);
     assert!(!std::path::Path::new(&db.file("out.csv")).exists());
     db.run("GRANT FILES TO bob");
-    for sql in [&from, &to, &external] {
+    for sql in [&from, &to, &external, &read, &call] {
         bob.run(sql);
     }
     assert_eq!(wait(bob.session.import(load(), scan())).unwrap().rows, 2);
     assert_eq!(bob.rows("SELECT count(*) FROM e"), ["2"]);
     db.run("REVOKE FILES FROM bob");
     bob.denied(&from);
+    bob.denied(&read);
+    assert_eq!(bob.rows("SELECT count(*) FROM e"), ["2"], "whoever made the table had the right to read its files");
 }

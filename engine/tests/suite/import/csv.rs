@@ -1,6 +1,6 @@
 //! CSV: types, dialects, bad rows.
 
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
 use engine::import::{FileScan, ReadOptions};
 
@@ -114,4 +114,121 @@ fn a_value_beyond_the_sample_is_an_error_with_its_line() {
     let options = ReadOptions { sample_bytes: 1 << 20, ..ReadOptions::default() };
     let error = read(FileScan::open(&[path], options).unwrap()).unwrap_err().to_string();
     assert!(error.contains("line 200002, column \"a\": \"oops\" is not a valid BIGINT"), "{error}");
+}
+
+fn with(set: &[(&str, &str)]) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    set.iter().for_each(|(name, value)| options.set(name, value).unwrap());
+    options
+}
+
+fn read_with(path: &str, set: &[(&str, &str)]) -> RecordBatch {
+    read(FileScan::open(&[path.to_owned()], with(set)).unwrap()).unwrap()
+}
+
+#[test]
+fn names_that_are_numbers_empty_or_twice_there_are_a_header() {
+    let files = Files::new();
+    for (name, content, expected, rows) in [
+        ("years.csv", "country,1960,1961\nAruba,4.82,4.65\n", vec!["country VARCHAR", "1960 DOUBLE", "1961 DOUBLE"], 1),
+        ("empty.csv", "id,,age\n1,John,30\n", vec!["id BIGINT", "column1 VARCHAR", "age BIGINT"], 1),
+        ("end.csv", "a,b,\n1,x,\n", vec!["a BIGINT", "b VARCHAR", "column2 VARCHAR"], 1),
+        ("twice.csv", "A,B,B\n1,b,2\n", vec!["A BIGINT", "B VARCHAR", "B_1 BIGINT"], 1),
+        ("values.csv", "1,2\n3,4\n", vec!["column0 BIGINT", "column1 BIGINT"], 2),
+        ("r.csv", "x,y\n\"1\",2.5,3\n\"2\",3.5,4\n", vec!["column0 BIGINT", "x DOUBLE", "y BIGINT"], 2),
+        ("tail.csv", "x,y,z\n1,2,3,\n4,5,6,\n", vec!["x BIGINT", "y BIGINT", "z BIGINT"], 2),
+    ] {
+        let batch = read_all(&[files.add(name, content)]);
+        assert_eq!(types(&batch.schema()), expected, "{name}");
+        assert_eq!(batch.num_rows(), rows, "{name}");
+    }
+}
+
+#[test]
+fn what_is_above_the_table_and_comments_are_left_out_and_said() {
+    let files = Files::new();
+    let path = files.add("a.csv", "A report\n\nid,day\n1,31/01/2024\n2,1/2/2024\n");
+    let scan = open(std::slice::from_ref(&path)).unwrap();
+    let said = format!("{path}: lines 1 to 2 are above the table; dates in \"day\" begin with the day");
+    assert_eq!(scan.guesses(), [said]);
+    let batch = read(scan).unwrap();
+    assert_eq!(types(&batch.schema()), ["id BIGINT", "day DATE"]);
+    assert!(table(&batch).contains("2024-02-01"), "{}", table(&batch));
+
+    let path = files.add("b.csv", "# made by hand\nid,name\n1,x\n# so it is\n2,y\n3\n");
+    let error = error_of(std::slice::from_ref(&path));
+    assert!(error.contains("line 6: it has 1 field instead of 2"), "{error}");
+    let scan = FileScan::open(&[path], skipping()).unwrap();
+    assert!(scan.guesses()[0].ends_with("lines with '#' are comments"), "{:?}", scan.guesses());
+    assert_eq!(ints(&read(scan).unwrap(), 0), [Some(1), Some(2)]);
+    let plain = open(&[files.add("plain.csv", "id,name\n1,x\n")]).unwrap();
+    assert!(plain.guesses().is_empty());
+}
+
+#[test]
+fn a_line_that_is_longer_than_the_others_is_no_title_but_an_error() {
+    let files = Files::new();
+    let error = error_of(&[files.add("a.csv", "a,b,c\n1,2\n3,4\n")]);
+    assert!(error.contains("line 2: it has 2 fields instead of 3"), "{error}");
+}
+
+#[test]
+fn quotes_and_escapes_of_other_kinds_are_found_out() {
+    let files = Files::new();
+    let escaped = read_all(&[files.add("a.csv", "id,t\n1,\"say \\\"a, b\\\"!\"\n2,c\n")]);
+    assert_eq!(texts(&escaped, 1), [Some("say \"a, b\"!"), Some("c")]);
+    let spaced = read_all(&[files.add("b.csv", "id, t\n1,   \"a, b\"\n2, \"c\"\n")]);
+    assert_eq!(texts(&spaced, 1), [Some("a, b"), Some("c")]);
+    let single = read_all(&[files.add("c.csv", "'id';'t'\n1;'a; b'\n2;'c'\n")]);
+    assert_eq!(types(&single.schema()), ["id BIGINT", "t VARCHAR"]);
+    assert_eq!(texts(&single, 1), [Some("a; b"), Some("c")]);
+}
+
+#[test]
+fn values_of_other_notations_have_types() {
+    let files = Files::new();
+    let csv = "ok,fine,at,us\nyes,2024-01-31 10:00:00.123456789,4:10:00,01/31/2024 9:05\nNo,,14:00:00,1/2/2024 10:00\n";
+    let batch = read_all(&[files.add("a.csv", csv)]);
+    assert_eq!(types(&batch.schema()), ["ok BOOLEAN", "fine TIMESTAMP(9)", "at TIME", "us TIMESTAMP"]);
+    for shown in ["2024-01-31T10:00:00.123456789", "04:10:00", "2024-01-31T09:05:00", "2024-01-02T10:00:00"] {
+        assert!(table(&batch).contains(shown), "{}", table(&batch));
+    }
+    let either = read_all(&[files.add("b.csv", "day\n1/2/2024\n3/4/2024\n")]);
+    assert_eq!(types(&either.schema()), ["day VARCHAR"], "nothing decides the order");
+}
+
+#[test]
+fn the_user_says_what_is_not_found_out() {
+    let files = Files::new();
+    let path = files.add("a.csv", "a;b;day\n1;2;3\n1,5;x;1.2.2024\n-;!y;3.4.2024\n!no\n");
+    let set = [("skip", "2"), ("header", "false"), ("decimal", ","), ("date_format", "%d.%m.%Y"), ("null", "-"), ("comment", "!")];
+    let batch = read_with(&path, &set);
+    assert_eq!(types(&batch.schema()), ["column0 DOUBLE", "column1 VARCHAR", "column2 DATE"]);
+    assert!(table(&batch).contains("2024-02-01") && table(&batch).contains("1.5"), "{}", table(&batch));
+    assert_eq!((batch.num_rows(), batch.column(0).null_count()), (2, 1));
+
+    let mut options = with(&[("quote", "|"), ("escape", "^")]);
+    options.types = vec![("Zip".to_owned(), DataType::Utf8View)];
+    let path = files.add("b.csv", "zip,t\n501,|a^|,b|\n");
+    let batch = read(FileScan::open(std::slice::from_ref(&path), options.clone()).unwrap()).unwrap();
+    assert_eq!((texts(&batch, 0), texts(&batch, 1)), (vec![Some("501")], vec![Some("a|,b")]));
+    options.types[0].0 = "nothing".to_owned();
+    let error = FileScan::open(&[path], options).unwrap_err().to_string();
+    assert!(error.contains("\"nothing\""), "{error}");
+}
+
+#[test]
+fn text_in_another_encoding_is_read_if_the_user_says_which() {
+    let files = Files::new();
+    let text = "name,n\nJosé,1\n";
+    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let latin1: Vec<u8> = text.chars().map(|char| u8::try_from(u32::from(char)).unwrap()).collect();
+    for (name, bytes, encoding) in [("a.csv", &utf16, "utf-16"), ("b.csv", &latin1, "latin-1"), ("c.csv", &latin1, "windows-1252")] {
+        let path = files.add(name, bytes);
+        let batch = read_with(&path, &[("encoding", encoding)]);
+        assert_eq!(types(&batch.schema()), ["name VARCHAR", "n BIGINT"], "{name}");
+        assert_eq!(texts(&batch, 0), [Some("José")], "{name}");
+        let error = error_of(&[path]);
+        assert!(error.contains("utf-16") || error.contains("latin-1"), "{error}");
+    }
 }

@@ -9,7 +9,7 @@ use engine::{EngineError, Session};
 
 use super::build_batch;
 use super::listing::schema_names;
-use super::pattern::{Pattern, is_in_catalog};
+use super::pattern::{Pattern, fitting, is_in_catalog};
 use crate::sessions::CATALOG;
 
 pub fn schema() -> SchemaRef {
@@ -19,8 +19,8 @@ pub fn schema() -> SchemaRef {
 /// By name.
 pub fn batch(session: &Session, command: &CommandGetDbSchemas) -> Result<RecordBatch, EngineError> {
     let pattern = Pattern::new(command.db_schema_filter_pattern.as_deref());
-    let mut names = schema_names(session)?;
-    names.retain(|name| is_in_catalog(command.catalog.as_deref()) && pattern.fits(name));
+    let is_in_catalog = is_in_catalog(command.catalog.as_deref());
+    let names = fitting(schema_names(session)?, |name, case| is_in_catalog && pattern.fits(name, case));
     let catalogs: ArrayRef = Arc::new(StringArray::from(vec![CATALOG; names.len()]));
     build_batch(schema(), vec![catalogs, Arc::new(StringArray::from(names))])
 }

@@ -12,6 +12,12 @@ pub const SYSTEM_TABLE: &str = "SYSTEM TABLE";
 /// Sorted. Temporary tables have no type of their own.
 pub const TABLE_TYPES: [&str; 4] = [EXTERNAL_TABLE, SYSTEM_TABLE, TABLE, VIEW];
 
+/// The type that a client means: Grafana's plugin asks for `BASE TABLE`, as information_schema calls it, and for `table`.
+pub fn table_type(spelling: &str) -> String {
+    let upper = spelling.to_ascii_uppercase();
+    if upper == "BASE TABLE" { TABLE.to_string() } else { upper }
+}
+
 const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The engine does not list them. The test `information_schema_is_listed_as_it_is` compares them with those that it has.

@@ -12,6 +12,33 @@ enum Part {
     Char(char),
 }
 
+/// How names are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    Exact,
+    Ignored,
+}
+
+impl Case {
+    pub fn is_same(self, one: &str, other: &str) -> bool {
+        match self {
+            Case::Exact => one == other,
+            Case::Ignored => one.to_lowercase() == other.to_lowercase(),
+        }
+    }
+
+    fn is_same_char(self, one: char, other: char) -> bool {
+        one == other || self == Case::Ignored && one.to_lowercase().eq(other.to_lowercase())
+    }
+}
+
+/// What fits as it is spelled. If nothing does, case is ignored: an unquoted `FLIGHTS` is the table `flights` in SQL too, and
+/// the JDBC driver tells tools that names are stored in upper case.
+pub fn fitting<T>(items: Vec<T>, fits: impl Fn(&T, Case) -> bool) -> Vec<T> {
+    let case = if items.iter().any(|item| fits(item, Case::Exact)) { Case::Exact } else { Case::Ignored };
+    items.into_iter().filter(|item| fits(item, case)).collect()
+}
+
 /// No pattern matches everything.
 #[derive(Debug, Clone)]
 pub struct Pattern(Option<Vec<Part>>);
@@ -21,8 +48,8 @@ impl Pattern {
         Pattern(pattern.map(parts))
     }
 
-    pub fn fits(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|parts| fits(parts, name))
+    pub fn fits(&self, name: &str, case: Case) -> bool {
+        self.0.as_ref().is_none_or(|parts| fits(parts, name, case))
     }
 }
 
@@ -47,7 +74,7 @@ fn parts(pattern: &str) -> Vec<Part> {
 }
 
 /// Backtracks to the last `%` only, so that the cost is at most the length of the pattern times that of the name.
-fn fits(parts: &[Part], name: &str) -> bool {
+fn fits(parts: &[Part], name: &str, case: Case) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut part) = (0, 0);
     let mut last_any = None;
@@ -58,7 +85,7 @@ fn fits(parts: &[Part], name: &str) -> bool {
                 part += 1;
             }
             Some(Part::One) => (at, part) = (at + 1, part + 1),
-            Some(Part::Char(char)) if *char == name[at] => (at, part) = (at + 1, part + 1),
+            Some(Part::Char(char)) if case.is_same_char(*char, name[at]) => (at, part) = (at + 1, part + 1),
             _ => match last_any {
                 Some((any, from)) => {
                     last_any = Some((any, from + 1));
@@ -74,7 +101,7 @@ fn fits(parts: &[Part], name: &str) -> bool {
 /// Whether a filter, which is not a pattern, matches the only catalog. An empty text matches objects without
 /// a catalog.
 pub fn is_in_catalog(filter: Option<&str>) -> bool {
-    filter.is_none_or(|name| name == CATALOG)
+    filter.is_none_or(|name| Case::Ignored.is_same(name, CATALOG))
 }
 
 #[cfg(test)]
@@ -82,12 +109,12 @@ mod tests {
     use super::*;
 
     fn fits(pattern: &str, name: &str) -> bool {
-        Pattern::new(Some(pattern)).fits(name)
+        Pattern::new(Some(pattern)).fits(name, Case::Exact)
     }
 
     #[test]
     fn without_a_pattern_every_name_fits() {
-        assert!(Pattern::new(None).fits("") && Pattern::new(None).fits("a%"));
+        assert!(Pattern::new(None).fits("", Case::Exact) && Pattern::new(None).fits("a%", Case::Exact));
     }
 
     #[test]
@@ -104,13 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn another_case_fits_only_where_nothing_fits_as_it_is_spelled() {
+        let names = |pattern: &str| {
+            let pattern = Pattern::new(Some(pattern));
+            fitting(vec!["Aé", "aé", "b_"], |name, case| pattern.fits(name, case))
+        };
+        assert_eq!(names("Aé"), ["Aé"]);
+        assert_eq!(names("AÉ"), ["Aé", "aé"]);
+        assert_eq!(names("B\\_"), ["b_"]);
+        assert!(names("C%").is_empty());
+    }
+
+    #[test]
     fn a_pattern_of_many_percent_signs_is_matched_fast() {
         assert!(!fits(&"%a".repeat(2_000), &"a".repeat(1_999)));
     }
 
     #[test]
     fn an_empty_catalog_is_none_and_an_absent_one_any() {
-        assert!(is_in_catalog(None) && is_in_catalog(Some(CATALOG)));
+        assert!(is_in_catalog(None) && is_in_catalog(Some(CATALOG)) && is_in_catalog(Some("QUIVER")));
         assert!(!is_in_catalog(Some("")) && !is_in_catalog(Some("%")));
     }
 }

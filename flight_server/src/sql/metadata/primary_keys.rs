@@ -12,7 +12,7 @@ use engine::{EngineError, Session};
 
 use super::build_batch;
 use super::definition::primary_key;
-use super::pattern::is_in_catalog;
+use super::pattern::{fitting, is_in_catalog};
 use super::query::{literal, texts};
 use crate::sessions::CATALOG;
 
@@ -33,16 +33,17 @@ pub async fn batch(session: &Session, command: &CommandGetPrimaryKeys) -> Result
     if !is_in_catalog(command.catalog.as_deref()) {
         return Ok(RecordBatch::new_empty(schema()));
     }
-    let in_schema = command.db_schema.as_deref().map(|name| format!(" AND schema_name = {}", literal(name)));
     let definitions = texts(
         session,
         &format!(
-            "SELECT schema_name, table_name, definition FROM system.tables WHERE kind = 'table' AND table_name = {}{} ORDER BY 1, 2",
-            literal(&command.table),
-            in_schema.unwrap_or_default(),
+            "SELECT schema_name, table_name, definition FROM system.tables WHERE kind = 'table' AND lower(table_name) = {} ORDER BY 1, 2",
+            literal(&command.table.to_lowercase()),
         ),
     )
     .await?;
+    let definitions = fitting(definitions, |[schema, table, _]: &[String; 3], case| {
+        case.is_same(&command.table, table) && command.db_schema.as_deref().is_none_or(|name| case.is_same(name, schema))
+    });
     let (mut schemas, mut tables, mut columns, mut names, mut places) = (vec![], vec![], vec![], vec![], vec![]);
     for [namespace, table, definition] in definitions {
         let Some(key) = primary_key(&definition) else { continue };

@@ -14,8 +14,8 @@ use arrow_flight::{IpcMessage, SchemaAsIpc};
 use engine::{EngineError, Session};
 use flight_wire::{Origin, WireTypes, annotated, wire_schema};
 
-use super::listing::{EXTERNAL_TABLE, Listed, TABLE, VIEW, listed};
-use super::pattern::{Pattern, is_in_catalog};
+use super::listing::{EXTERNAL_TABLE, Listed, TABLE, VIEW, listed, table_type};
+use super::pattern::{Pattern, fitting, is_in_catalog};
 use super::query::name;
 use super::{build_batch, internal};
 use crate::sessions::CATALOG;
@@ -35,13 +35,13 @@ pub fn schema(include_schema: bool) -> SchemaRef {
 
 /// Sorted by schema, name and type. Columns have the types in which the client gets their values.
 pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTypes) -> Result<RecordBatch, EngineError> {
-    let mut tables = listed(session)?;
     let (schemas, names) =
         (Pattern::new(command.db_schema_filter_pattern.as_deref()), Pattern::new(command.table_name_filter_pattern.as_deref()));
-    let wanted_types: HashSet<&str> = command.table_types.iter().map(String::as_str).collect();
+    let wanted_types: HashSet<String> = command.table_types.iter().map(|spelling| table_type(spelling)).collect();
     let has_type = |table: &Listed| wanted_types.is_empty() || wanted_types.contains(table.table_type);
-    tables.retain(|table| {
-        is_in_catalog(command.catalog.as_deref()) && schemas.fits(&table.schema) && names.fits(&table.name) && has_type(table)
+    let is_in_catalog = is_in_catalog(command.catalog.as_deref());
+    let tables = fitting(listed(session)?, |table, case| {
+        is_in_catalog && schemas.fits(&table.schema, case) && names.fits(&table.name, case) && has_type(table)
     });
     if !command.include_schema {
         return build_batch(schema(false), columns(&tables));

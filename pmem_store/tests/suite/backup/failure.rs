@@ -50,7 +50,7 @@ fn a_backup_that_is_stopped_leaves_the_one_before_it_and_the_next_goes_on() {
     assert!(error.contains("stopped") && error.contains("as it was"), "{error}");
     assert_eq!(values(&place.restored("one")), contents);
     let next = place.backup();
-    assert!(next.kept.files > 0, "{next:?}");
+    assert!(next.unchanged.files > 0, "{next:?}");
     assert_eq!(values(&place.restored("two")), values(&place.store));
     let error = restore_backup(&place.path("backup"), &place.path("three"), true, &mut |_| ControlFlow::Break(()));
     assert!(error.unwrap_err().to_string().contains("nothing was restored"));

@@ -16,18 +16,18 @@ fn a_second_backup_takes_only_what_is_new() {
     let place = Place::new();
     append(&place.store, "t", &[ints(0..10_000)]);
     let first = place.backup();
-    assert_eq!((first.linked.files, first.copied.files, first.kept.files), (4, 1, 0));
+    assert_eq!((first.linked.files, first.copied.files, first.unchanged.files), (4, 1, 0));
     let before = segments_of(&place.path("backup"));
     append(&place.store, "t", &[ints(10_000..20_000)]);
     insert(&place.store, 20_000..20_001);
     let second = place.backup();
     // The catalog and a log are copied each time.
-    assert_eq!((second.linked.files, second.copied.files, second.kept.files), (4, 2, 4));
-    assert_eq!(second.kept.bytes, first.linked.bytes);
+    assert_eq!((second.linked.files, second.copied.files, second.unchanged.files), (4, 2, 4));
+    assert_eq!(second.unchanged.bytes, first.linked.bytes);
     let after = segments_of(&place.path("backup"));
     assert!(after.len() == 2 && before.iter().all(|path| after.contains(path)));
     let third = place.backup();
-    assert_eq!((third.linked.files, third.copied.files, third.kept.files), (0, 2, 8));
+    assert_eq!((third.linked.files, third.copied.files, third.unchanged.files), (0, 2, 8));
     assert_eq!(values(&place.restored("restored")), values(&place.store));
     let states = fs::read_dir(place.path("backup")).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
     let mut states: Vec<String> = states.collect();
@@ -59,13 +59,13 @@ fn a_backup_by_copies_shares_no_file_with_the_store() {
     assert_eq!(inodes(&segments_of(&place.path("backup"))), own(&place));
     // Linked files are copied now, and later are there already.
     let copied = copy(&place);
-    assert_eq!((copied.linked.files, copied.copied.files, copied.kept.files), (0, 5, 0));
+    assert_eq!((copied.linked.files, copied.copied.files, copied.unchanged.files), (0, 5, 0));
     assert_ne!(inodes(&segments_of(&place.path("backup"))), own(&place));
     let again = copy(&place);
-    assert_eq!((again.copied.files, again.kept.files), (1, 4));
+    assert_eq!((again.copied.files, again.unchanged.files), (1, 4));
     // They stay copies for a caller that accepts links.
     let again = place.backup();
-    assert_eq!((again.linked.files, again.kept.files), (0, 4));
+    assert_eq!((again.linked.files, again.unchanged.files), (0, 4));
     restore_backup(&place.path("backup"), &place.path("restored"), true, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_ne!(inodes(&segments_of(&place.path("restored"))), inodes(&segments_of(&place.path("backup"))));
     assert_eq!(values(&open(&place.path("restored"))), values(&place.store));
@@ -84,7 +84,7 @@ fn two_segments_with_one_id_are_not_confused() {
     let store = open(set_back.path());
     append(&store, "t", &[ints(1_000..2_000)]);
     let report = back_up(&store, &backup).unwrap();
-    assert_eq!(report.kept.files, 0);
+    assert_eq!(report.unchanged.files, 0);
     restore(&backup, &dir.path().join("restored")).unwrap();
     assert_eq!(values(&open(&dir.path().join("restored"))), (1_000..2_000).collect::<Vec<_>>());
 }

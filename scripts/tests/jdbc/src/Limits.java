@@ -1,4 +1,5 @@
 import java.math.BigDecimal;
+import java.sql.DatabaseMetaData;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -78,12 +79,18 @@ final class Limits extends Check {
     same("P1M2D PT0S", first("SELECT a FROM spans", row -> row.getObject(1).toString()));
   }
 
-  /** What shells make of a name without quotes: they trust in storesUpperCaseIdentifiers. */
-  public void namesAreSaidToBeInUpperCaseAndAreNotFoundSo() throws Exception {
-    execute("CREATE OR REPLACE TABLE java_notes (id BIGINT PRIMARY KEY, text VARCHAR)");
+  /** Shells trust in it, and look for a name without quotes in upper case. */
+  public void namesAreSaidToBeInUpperCase() throws Exception {
+    same(true, connection.getMetaData().storesUpperCaseIdentifiers());
+  }
+
+  /** The driver answers by itself, with nothing, and does not ask the server. */
+  public void typesFunctionsAndIndexesAreNotAskedFor() throws Exception {
     var metadata = connection.getMetaData();
-    same(true, metadata.storesUpperCaseIdentifiers());
-    same(List.of(), column(metadata.getPrimaryKeys(null, null, "JAVA_NOTES"), "COLUMN_NAME"));
-    same(List.of("id"), column(metadata.getPrimaryKeys(null, null, "java_notes"), "COLUMN_NAME"));
+    same(List.of(), rows(metadata.getTypeInfo()));
+    same(List.of(), rows(metadata.getFunctions(null, null, "%")));
+    same(List.of(), rows(metadata.getProcedures(null, null, "%")));
+    same(List.of(), rows(metadata.getIndexInfo(null, null, "%", false, true)));
+    same(List.of(), rows(metadata.getBestRowIdentifier(null, null, "%", DatabaseMetaData.bestRowSession, true)));
   }
 }

@@ -110,9 +110,15 @@ final class Metadata extends Check {
     same(List.of(), rows(metadata.getCrossReference(null, "shop", "orders", null, "shop", "orders")));
   }
 
-  /** The driver answers by itself, with nothing, and does not ask the server, which has a list (ADBC and ODBC read it). */
-  public void typesThatAColumnCanHaveAreNotAskedFor() throws Exception {
-    same(List.of(), rows(metadata.getTypeInfo()));
+  /** As shells send a name without quotes, and as Grafana's plugin names the types of tables. */
+  public void namesAndTypesAreFoundInAnotherCase() throws Exception {
+    same(List.of("shop"), column(metadata.getSchemas("QUIVER", "SHOP"), "TABLE_SCHEM"));
+    same(List.of("orders"), column(metadata.getTables(null, "SHOP", "%", new String[] {"BASE TABLE", "table"}), "TABLE_NAME"));
+    same(List.of("id", "price"), column(metadata.getColumns(null, null, "DEAR", "%"), "COLUMN_NAME"));
+    same(2, rows(metadata.getPrimaryKeys(null, "SHOP", "ORDERS")).size());
+    execute("CREATE OR REPLACE TABLE shop.\"Orders\" (a BIGINT)");
+    same(List.of("Orders"), column(metadata.getTables(null, "shop", "Orders", null), "TABLE_NAME"));
+    execute("DROP TABLE shop.\"Orders\"");
   }
 
   public void theServerSaysWhatItCanDo() throws Exception {

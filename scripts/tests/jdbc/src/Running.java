@@ -57,6 +57,45 @@ final class Running extends Check {
     same(List.of(List.of(1L)), rows("SELECT 1"));
   }
 
+  /** The driver does not tell the server that the time is over: the end of the statement does, and until then its connection waits. */
+  public void aQueryTimeoutEndsTheQueryWithItsStatement() throws Exception {
+    String silent = "SELECT count(*) FROM generate_series(1, 1000000000000) AS g (value) WHERE value < 0";
+    try (Statement statement = connection.createStatement()) {
+      statement.setQueryTimeout(1);
+      says(fails(() -> statement.executeQuery(silent)), "timed out");
+    }
+    same(List.of(List.of(1L)), rows("SELECT 1"));
+    String running = "SELECT count(*) FROM system.queries WHERE statement LIKE '%WHERE value < 0%' AND statement NOT LIKE '%system.queries%'";
+    for (int times = 0; times < 300 && !rows(running).equals(List.of(List.of(0L))); times++) {
+      Thread.sleep(100);
+    }
+    same(List.of(List.of(0L)), rows(running));
+  }
+
+  /** A limit of the session is the server's own. */
+  public void aStatementTimeoutEndsTheQueryOnTheServer() throws Exception {
+    Connection session = connect("&catalog=quiver");
+    try (Statement limited = session.createStatement()) {
+      limited.execute("SET statement_timeout = '1s'");
+      boolean hasEnded = false;
+      try {
+        rows(limited.executeQuery("SELECT count(*) FROM generate_series(1, 1000000000000) AS g (value) WHERE value < 0"));
+      } catch (SQLException | RuntimeException late) {
+        hasEnded = true;
+      }
+      isTrue(hasEnded, "it ran to its end");
+    }
+    try (Statement next = session.createStatement()) {
+      next.execute("RESET statement_timeout");
+      same(List.of(List.of(1L)), rows(next.executeQuery("SELECT 1")));
+    }
+    try {
+      session.close();
+    } catch (SQLException error) {
+      says(error, "shutdown"); // the driver wants to end the session after it has closed its channel
+    }
+  }
+
   public void aLimitOfRowsIsKept() throws Exception {
     try (Statement statement = connection.createStatement()) {
       statement.setMaxRows(10);

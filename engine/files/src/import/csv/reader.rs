@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
+use super::notation::{DateNotation, with_point};
 use super::plan::CsvPlan;
 use super::records::{Record, RecordError, Records};
 use crate::import::BATCH_ROWS;
@@ -43,6 +44,10 @@ struct Column {
     leaf: Box<dyn Leaf>,
     is_text: bool,
     is_float: bool,
+    /// Dates in another notation than ISO 8601.
+    dates: Option<DateNotation>,
+    /// A number with a decimal comma.
+    has_comma: bool,
 }
 
 enum Step {
@@ -61,10 +66,16 @@ impl CsvBatches {
     ) -> Result<Self, ImportError> {
         let bytes = source.open_text(Some(progress.clone()))?;
         let file = source.label();
-        let columns = fields.into_iter().map(|field| column_for(field, &file));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let mut columns = fields.into_iter().map(|field| column_for(field, &file)).collect::<Result<Vec<_>, _>>()?;
+        for (index, column) in columns.iter_mut().enumerate() {
+            let data_type = column.field.data_type();
+            column.dates = plan.date_notation(index, data_type, &options.csv);
+            column.has_comma = options.csv.has_decimal_comma && data_type.is_numeric();
+        }
+        let mut records = Records::new(bytes, plan.dialect.syntax);
+        records.skip_lines(plan.dialect.skipped_lines).map_err(|error| ImportError::reading(&file, FileFormat::Csv, error))?;
         Ok(CsvBatches {
-            records: Records::new(bytes, plan.syntax),
+            records,
             is_header_pending: plan.has_header,
             plan,
             schema: Arc::new(Schema::empty()),
@@ -168,7 +179,7 @@ fn column_for(field: Field, file: &str) -> Result<Column, ImportError> {
             | DataType::FixedSizeBinary(_)
     );
     let is_float = data_type.is_floating();
-    Ok(Column { leaf, is_text, is_float, field })
+    Ok(Column { leaf, is_text, is_float, field, dates: None, has_comma: false })
 }
 
 fn check_width(file: &str, plan: &CsvPlan, record: &Record<'_>) -> Result<(), ImportError> {
@@ -206,7 +217,7 @@ impl Column {
             // A quoted empty field is a text, and has no value of another type.
             true => text.is_empty() && !self.is_text,
         };
-        if !is_null && self.leaf.push(text) {
+        if !is_null && self.push_value(text) {
             return Ok(());
         }
         let is_soft = || !self.is_text && !is_quoted && is_soft_null(text.trim_ascii()) && !self.is_float_nan(text);
@@ -219,6 +230,16 @@ impl Column {
         }
         self.leaf.push_null();
         Ok(())
+    }
+
+    fn push_value(&mut self, text: &str) -> bool {
+        if let Some(iso) = self.dates.as_ref().and_then(|dates| dates.iso(text.trim_ascii())) {
+            return self.leaf.push(&iso);
+        }
+        match self.has_comma {
+            true => with_point(text).is_some_and(|number| self.leaf.push(&number)),
+            false => self.leaf.push(text),
+        }
     }
 
     fn is_float_nan(&self, text: &str) -> bool {

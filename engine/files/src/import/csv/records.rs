@@ -15,7 +15,13 @@ const FIELDS_MAX: usize = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syntax {
     pub delimiter: u8,
-    pub quote: Option<u8>,
+    pub quote: u8,
+    /// The sign before a quote, or before itself, that belongs to the text.
+    pub escape: Option<u8>,
+    /// A line that begins with it is no row.
+    pub comment: Option<u8>,
+    /// Spaces between a delimiter and a quote are no text.
+    pub has_spaced_quotes: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +91,10 @@ enum Parsed {
         has_stray_text: bool,
     },
     NeedMore,
+    /// The bytes of a comment with its line end.
+    Comment {
+        bytes: usize,
+    },
     Unclosed,
     TooMany,
     End,
@@ -102,6 +112,10 @@ impl<R: Read> Records<R> {
                     break (bytes, lines, has_stray_text);
                 }
                 Parsed::End => return Ok(None),
+                Parsed::Comment { bytes } => {
+                    self.window.pass(bytes);
+                    self.line += 1;
+                }
                 Parsed::Unclosed => return Err(RecordError::Unclosed { line: self.line }),
                 Parsed::TooMany => {
                     let problem = format!("line {} has more than {FIELDS_MAX} fields", self.line);
@@ -125,7 +139,7 @@ impl<R: Read> Records<R> {
             Err(error) => {
                 let before = &record[..error.valid_up_to()];
                 let line = line + before.iter().filter(|byte| **byte == b'\n').count() as u64;
-                let problem = "its text is not UTF-8 (`iconv -t utf-8` converts)".to_owned();
+                let problem = "its text is not UTF-8 (the encoding latin-1 or windows-1252 may be right)".to_owned();
                 return Err(RecordError::Bad { line, problem });
             }
         };
@@ -150,20 +164,46 @@ impl<R: Read> Records<R> {
         }
     }
 
+    /// Skips the first physical lines of the text, whatever quotes are in them.
+    pub fn skip_lines(&mut self, lines: u64) -> io::Result<()> {
+        while self.line <= lines {
+            let is_end = self.window.is_eof();
+            let had_line_end = self.window.data().contains(&b'\n');
+            self.skip_line();
+            match (had_line_end, is_end) {
+                (true, _) => {}
+                (false, true) => return Ok(()),
+                (false, false) => self.window.fill()?,
+            }
+        }
+        Ok(())
+    }
+
     fn parse(&mut self) -> Parsed {
         self.fields.clear();
         self.scratch.clear();
         let (data, is_eof) = (self.window.data(), self.window.is_eof());
-        let Syntax { delimiter, quote } = self.syntax;
+        let Syntax { delimiter, quote, escape, comment, has_spaced_quotes } = self.syntax;
         if data.is_empty() {
             return if is_eof { Parsed::End } else { Parsed::NeedMore };
         }
+        if data.first() == comment.as_ref() {
+            return match data.iter().position(|byte| *byte == b'\n') {
+                Some(at) => Parsed::Comment { bytes: at + 1 },
+                None if is_eof => Parsed::Comment { bytes: data.len() },
+                None => Parsed::NeedMore,
+            };
+        }
         let (mut at, mut lines, mut has_stray_text) = (0, 0, false);
         loop {
-            let is_quoted = at < data.len() && Some(data[at]) == quote;
+            let spaces = if has_spaced_quotes { data[at..].iter().take_while(|byte| **byte == b' ').count() } else { 0 };
+            let is_quoted = data.get(at + spaces) == Some(&quote);
+            if is_quoted {
+                at += spaces;
+            }
             let mut field = Field { start: at, end: at, is_quoted, is_scratch: false };
             if is_quoted {
-                match quoted(data, at, data[at], is_eof, &mut self.scratch, &mut lines) {
+                match quoted(data, at, (quote, escape), is_eof, &mut self.scratch, &mut lines) {
                     Quoted::Field { start, end, after, is_scratch } => {
                         (field.start, field.end, field.is_scratch) = (start, end, is_scratch);
                         at = after;
@@ -205,13 +245,13 @@ enum Quoted {
 }
 
 /// The field whose opening quote is at `open`.
-fn quoted(data: &[u8], open: usize, quote: u8, is_eof: bool, scratch: &mut Vec<u8>, lines: &mut u64) -> Quoted {
+fn quoted(data: &[u8], open: usize, (quote, escape): (u8, Option<u8>), is_eof: bool, scratch: &mut Vec<u8>, lines: &mut u64) -> Quoted {
     let scratch_start = scratch.len();
     let mut piece = open + 1;
     let mut at = piece;
     let mut is_scratch = false;
     loop {
-        let Some(distance) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n') else {
+        let Some(distance) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n' || Some(*byte) == escape) else {
             return if is_eof { Quoted::Unclosed } else { Quoted::NeedMore };
         };
         at += distance;
@@ -220,14 +260,23 @@ fn quoted(data: &[u8], open: usize, quote: u8, is_eof: bool, scratch: &mut Vec<u
             at += 1;
             continue;
         }
+        let is_escape = data[at] != quote;
         match data.get(at + 1) {
+            None if !is_eof => return Quoted::NeedMore,
+            // The sign stays where it escapes nothing.
+            Some(next) if is_escape && (*next == quote || Some(*next) == escape) => {
+                scratch.extend_from_slice(&data[piece..at]);
+                is_scratch = true;
+                piece = at + 1;
+                at += 2;
+            }
+            _ if is_escape => at += 1,
             Some(next) if *next == quote => {
                 scratch.extend_from_slice(&data[piece..=at]);
                 is_scratch = true;
                 at += 2;
                 piece = at;
             }
-            None if !is_eof => return Quoted::NeedMore,
             _ if is_scratch => {
                 scratch.extend_from_slice(&data[piece..at]);
                 let (start, end) = (scratch_start, scratch.len());

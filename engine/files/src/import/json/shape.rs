@@ -47,7 +47,7 @@ impl Shape {
                 SeenTypes::TEXT => SeenTypes::FLOAT,
                 types => types,
             }),
-            Token::Text(text) => self.scalar.add(match classify(&text) {
+            Token::Text(text) => self.scalar.add(match classify(&text).in_any_year() {
                 types @ (SeenTypes::DATE | SeenTypes::TIME | SeenTypes::TIMESTAMP | SeenTypes::TIMESTAMP_ZONED)
                     if text.trim_ascii().len() == text.len() =>
                 {

@@ -130,12 +130,25 @@ macro_rules! forward_to_builder {
     };
 }
 
+/// A column that is not read: its texts are passed over, whatever they are.
 impl Leaf for NullBuilder {
     fn push(&mut self, _text: &str) -> bool {
-        false
+        self.append_null();
+        true
     }
 
-    forward_to_builder!();
+    fn push_null(&mut self) {
+        self.append_null();
+    }
+
+    fn len(&self) -> usize {
+        ArrayBuilder::len(self)
+    }
+
+    /// `NullBuilder::finish` keeps its length.
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(std::mem::take(self).finish())
+    }
 }
 
 impl Leaf for StringViewBuilder {

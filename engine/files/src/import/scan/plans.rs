@@ -1,6 +1,7 @@
 //! The plan of a file before its rows are read.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
 
 use crate::import::csv::{self, CsvPlan};
 use crate::import::json::{self, JsonPlan};
@@ -11,13 +12,19 @@ use crate::import::{arrow_ipc, parquet};
 use common::error::import::ImportError;
 use common::file_format::FileFormat;
 
+#[derive(Clone)]
 pub(super) struct PlannedFile {
     pub source: Source,
     pub plan: Plan,
     /// From the scan's columns to the file's. JSON finds its columns by key.
     pub mapping: Mapping,
+    /// The values of columns that are the same in all rows.
+    pub values: Vec<(usize, ScalarValue)>,
+    /// The row groups of a Parquet file to read; `None`: all of them.
+    pub row_groups: Option<Vec<usize>>,
 }
 
+#[derive(Clone)]
 pub(super) enum Plan {
     Csv(CsvPlan),
     Json(JsonPlan),
@@ -32,7 +39,7 @@ pub(super) fn plan_file(source: Source, options: &ReadOptions, sample_bytes: u64
         FileFormat::Parquet => Plan::Parquet(parquet::schema(&source)?),
         FileFormat::Arrow => Plan::Arrow(arrow_ipc::schema(&source)?),
     };
-    Ok(PlannedFile { source, plan, mapping: Mapping::new() })
+    Ok(PlannedFile { source, plan, mapping: Mapping::new(), values: Vec::new(), row_groups: None })
 }
 
 impl PlannedFile {
@@ -51,6 +58,13 @@ impl PlannedFile {
     /// Whether its columns have names.
     pub fn has_names(&self) -> bool {
         !matches!(&self.plan, Plan::Csv(plan) if !plan.has_header)
+    }
+
+    pub fn guesses(&self) -> Vec<String> {
+        match &self.plan {
+            Plan::Csv(plan) => plan.guesses(),
+            Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) => Vec::new(),
+        }
     }
 
     pub fn settle_header(&mut self, target: &Schema) {
@@ -82,7 +96,7 @@ pub(super) fn fit(file: &mut PlannedFile, target: &Schema) -> Result<(), ImportE
     }
 }
 
-/// The file's columns in its own order, with the types of the scan's columns.
+/// The file's columns in its own order, with the types of the scan's columns; those that the scan does not read have none.
 pub(super) fn csv_fields(own: &Fields, mapping: &Mapping, target: &Schema) -> Vec<Field> {
     let column = |(index, field): (usize, &std::sync::Arc<Field>)| {
         let place = mapping.iter().position(|place| *place == Some(index));
@@ -95,7 +109,7 @@ pub(super) fn csv_fields(own: &Fields, mapping: &Mapping, target: &Schema) -> Ve
                 };
                 Field::new(field.name(), data_type, target_field.is_nullable())
             }
-            None => field.as_ref().clone(),
+            None => Field::new(field.name(), DataType::Null, true),
         }
     };
     own.iter().enumerate().map(column).collect()

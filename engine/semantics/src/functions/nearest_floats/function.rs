@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use datafusion::common::config::ConfigOptions;
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -18,12 +17,6 @@ use common::type_names::column_type_name;
 
 pub fn nearest_floats(source: Expr, wanted: DataType) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(function_to(wanted), vec![source]))
-}
-
-/// The same for casts that no rule on logical plans sees.
-pub fn nearest_floats_in_plan(source: Arc<dyn PhysicalExpr>, wanted: DataType, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
-    let call = ScalarFunctionExpr::try_new(function_to(wanted), vec![source], schema, Arc::new(ConfigOptions::default()))?;
-    Ok(Arc::new(call))
 }
 
 fn function_to(wanted: DataType) -> Arc<ScalarUDF> {

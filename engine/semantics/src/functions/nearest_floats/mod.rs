@@ -3,8 +3,7 @@
 //! `1.5` is a decimal, so a DOUBLE that is written with all its digits is converted here. It must become the same DOUBLE.
 //!
 //! - [`convert`] — arrays and values; [`function`] does the same as a function
-//! - [`casts`] — the rewrite of one cast, and [`rule`] finds the casts in plans; `optimizer/nearest_floats_of_files.rs` handles the casts
-//!   of file readers
+//! - [`casts`] — the rewrite of one cast, and [`rule`] finds the casts in plans
 
 pub mod casts;
 pub mod convert;

@@ -139,8 +139,9 @@ pub fn entries_of_keys(map: &MapArray, keys: &ArrayRef) -> Result<UInt64Array> {
     Ok(positions.collect())
 }
 
-/// Casts keys to the key type: texts to texts, numbers to numbers, dates to timestamps, and lists of them. A key that does not fit becomes NULL and matches nothing. 1.5 does not
-/// become the key 1.
+/// Casts keys to the key type if the two are alike ([`is_alike`]). A key without an equal value in that type becomes NULL and matches
+/// nothing: 1.5 does not become the whole number 1. Between other types without elements or fields it is an error, and if only one of the
+/// two has them. Other keys keep their type.
 fn as_keys(keys: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let given = keys.data_type();
     if given == wanted {
@@ -156,7 +157,7 @@ fn as_keys(keys: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
         return Ok(nullif(&own_keys, &is_other)?);
     }
     let is_plain = |data_type: &DataType| data_type.is_primitive() || data_type.is_string() || *data_type == DataType::Boolean;
-    if is_plain(given) && is_plain(wanted) {
+    if is_plain(given) && is_plain(wanted) || given.is_nested() != wanted.is_nested() {
         let [given, wanted] = [given, wanted].map(declared_name);
         let hint = Some(format!("write CAST(x AS {wanted})"));
         return Err(EngineError::data(format!("the keys of this map are {wanted}, and this one is {given}"), hint).into_datafusion());

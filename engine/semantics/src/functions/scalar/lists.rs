@@ -4,15 +4,17 @@
 //! false then. [`ANY_EQUALS`] is NULL there.
 //!
 //! Many of DataFusion's functions do not take an untyped NULL, and its `array_has_all(NULL, [])` is true. `array_has_any` and
-//! `array_intersect` find NULL in a list that has NULL. `array_sort` puts NULLs first, but ORDER BY takes them for the greatest values.
+//! `array_intersect` find NULL in a list that has NULL, and `array_has_all` looks for it. `array_sort` puts NULLs first,
+//! but ORDER BY takes them for the greatest values.
 
+use std::slice;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
 use datafusion::functions_nested::all_default_nested_functions;
 use datafusion::functions_nested::array_compact::array_compact_udf;
 use datafusion::functions_nested::array_has::array_has_udf;
@@ -23,9 +25,11 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility, lit,
 };
+use datafusion::logical_expr_common::signature::Arity;
 
 use crate::functions::nested_types::{fields_of, map_of_nulls, with_field};
 use common::error::EngineError;
+use common::error::function::wrong_argument_count;
 use common::masked_values::hidden_beneath;
 use common::type_names::declared_name;
 
@@ -99,6 +103,19 @@ fn signature() -> Signature {
     Signature::user_defined(Volatility::Immutable)
 }
 
+/// The argument counts of a signature; empty if it takes any number.
+fn argument_counts(signature: &TypeSignature) -> Vec<usize> {
+    let variants = match signature {
+        TypeSignature::OneOf(variants) => variants.as_slice(),
+        single => slice::from_ref(single),
+    };
+    let counts = variants.iter().map(|variant| match variant.arity() {
+        Arity::Fixed(count) => Some(count),
+        Arity::Variable => None,
+    });
+    counts.collect::<Option<Vec<usize>>>().unwrap_or_default()
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfElements {
     name: &'static str,
@@ -113,12 +130,15 @@ impl OfElements {
         if self.inner.signature().type_signature == TypeSignature::UserDefined {
             return self.inner.coerce_types(types);
         }
+        let counts = argument_counts(&self.inner.signature().type_signature);
+        if let Some(message) = wrong_argument_count(counts, types.len()) {
+            return plan_err!("{}{message}", self.inner.name());
+        }
         let fields: Vec<FieldRef> = types.iter().map(|data_type| Arc::new(Field::new("", data_type.clone(), true))).collect();
         match fields_with_udf(&fields, self.inner.as_ref()) {
             Ok(fields) => Ok(fields.iter().map(|field| field.data_type().clone()).collect()),
-            Err(_) if types.is_empty() => plan_err!("{} takes arguments, and was given none", self.inner.name()),
-            // This error lists the signature.
-            Err(error) if error.to_string().contains("Failed to coerce arguments") => {
+            // These errors list the signatures. That of several signatures is internal.
+            Err(error) if matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::Internal(_)) => {
                 let types: Vec<String> = types.iter().map(declared_name).collect();
                 plan_err!("{} cannot be computed of {}", self.inner.name(), types.join(" and "))
             }
@@ -247,7 +267,7 @@ impl ScalarUDFImpl for OfElements {
             }
         }
         match self.name {
-            "array_has_any" | "array_intersect" => args.args[1] = without_nulls(&args)?,
+            "array_has_any" | "array_has_all" | "array_intersect" => args.args[1] = without_nulls(&args)?,
             "array_sort" => order_nulls(&mut args)?,
             _ => {}
         }

@@ -29,10 +29,9 @@ impl ScalarUDFImpl for MapExtract {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let mut own_types = self.inner.coerce_types(types)?;
-        // The call itself finds out whether a number is one of the keys.
+        // The call itself finds out whether it is one of the keys. Only a text is read as a key of another type.
         if let ([_, given], [_, key]) = (types, own_types.as_mut_slice())
-            && given.is_numeric()
-            && key.is_numeric()
+            && (given.is_primitive() || *given == DataType::Boolean || given.is_nested() && !key.is_nested())
         {
             *key = given.clone();
         }

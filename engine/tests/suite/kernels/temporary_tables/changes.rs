@@ -80,6 +80,29 @@ fn rows_for_a_temporary_table_do_not_reach_the_stored_one_that_it_hides() {
     assert_eq!(db.sorted_rows("SELECT a FROM c"), ["1", "2", "4", "5", "6", "7"]);
 }
 
+#[test]
+fn rows_that_are_sent_to_the_schema_temp_are_a_new_temporary_table() {
+    let db = Db::new();
+    let sent = |if_exists, value: i64| {
+        let batch = nullable([("a", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]);
+        let target = IngestTarget { schema: Some("temp".into()), table: "c".into(), if_missing: IfMissing::Create, if_exists };
+        wait(db.session.ingest(target, batch.schema(), futures::stream::iter([Ok(batch)])))
+    };
+    assert_eq!(sent(IfExists::Fail, 1).unwrap(), 1);
+    assert_eq!(sent(IfExists::Fail, 2).unwrap_err().to_string(), "temporary table \"c\" already exists");
+    let error = sent(IfExists::Append, 2).unwrap_err();
+    assert_eq!(error.to_string(), "sending rows to the temporary table \"c\" is not supported");
+    assert_eq!(db.rows("SELECT a FROM c"), ["1"]);
+    assert_eq!(sent(IfExists::Replace, 3).unwrap(), 1);
+    assert_eq!(db.rows("SELECT a FROM c"), ["3"]);
+    assert_eq!(db.rows("SELECT table_schema FROM information_schema.tables WHERE table_name = 'c'"), ["temp"]);
+    db.run("BEGIN");
+    db.run("DROP TABLE c");
+    assert_eq!(sent(IfExists::Fail, 4).unwrap(), 1);
+    db.run("ROLLBACK");
+    assert_eq!(db.rows("SELECT a FROM c"), ["4"]);
+}
+
 fn of_two() -> RecordBatch {
     nullable([("$1", Arc::new(Int64Array::from(vec![30, 40])) as ArrayRef)])
 }

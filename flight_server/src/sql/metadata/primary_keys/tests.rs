@@ -39,6 +39,13 @@ fn keys_are_found_by_schema_and_catalog() {
 }
 
 #[test]
+fn a_table_in_another_case_is_found_unless_it_is_there_as_it_is_spelled() {
+    let db = Db::with("CREATE TABLE t (a INT PRIMARY KEY); CREATE TABLE u (b INT PRIMARY KEY); CREATE TABLE \"U\" (c INT PRIMARY KEY)");
+    assert_eq!(key_rows(&db, Some("QUIVER"), Some("MAIN"), "T"), ["quiver|main|t|a|t_pkey|1"]);
+    assert_eq!(key_rows(&db, None, None, "U"), ["quiver|main|U|c|U_pkey|1"]);
+}
+
+#[test]
 fn a_key_follows_its_columns_when_they_are_renamed() {
     let db = Db::with("CREATE TABLE t (a INT PRIMARY KEY); ALTER TABLE t RENAME a TO b; ALTER TABLE t RENAME TO u");
     assert_eq!(key_rows(&db, None, None, "u"), ["quiver|main|u|b|t_pkey|1"]);

@@ -165,6 +165,7 @@ pub const KEYWORDS: &[&str] = &[
     "STORED",
     "STRING",
     "STRUCT",
+    "SUMMARIZE",
     "SYSTEM",
     "SYSTEM_TIME",
     "TABLE",

@@ -82,7 +82,29 @@ fn tables_are_found_by_catalog_and_type() {
     let of_type = |types: &[&str]| CommandGetTables { table_types: types.iter().map(|kind| kind.to_string()).collect(), ..in_main("%") };
     assert_eq!(table_rows(&db, &of_type(&["VIEW"])), ["quiver|main|v|VIEW"]);
     assert_eq!(table_rows(&db, &of_type(&["TABLE", "VIEW", "LOCAL TEMPORARY"])), ["quiver|main|t|TABLE", "quiver|main|v|VIEW"]);
-    assert!(table_rows(&db, &of_type(&["table"])).is_empty());
+    assert!(table_rows(&db, &of_type(&["SEQUENCE"])).is_empty());
+}
+
+#[test]
+fn types_are_found_as_grafana_spells_them() {
+    let db = Db::with("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t");
+    let of_type = |types: &[&str]| CommandGetTables { table_types: types.iter().map(|kind| kind.to_string()).collect(), ..everything() };
+    assert_eq!(table_rows(&db, &of_type(&["BASE TABLE", "table"])), ["quiver|main|t|TABLE"]);
+    assert_eq!(table_rows(&db, &of_type(&["View"])), ["quiver|main|v|VIEW"]);
+}
+
+#[test]
+fn a_name_in_another_case_is_found_unless_it_is_there_as_it_is_spelled() {
+    let db = Db::with("CREATE TABLE t (a INT); CREATE TABLE u (a INT); CREATE TABLE \"U\" (a INT)");
+    let anywhere = |schema: &str, name: &str| CommandGetTables {
+        catalog: Some("QUIVER".into()),
+        db_schema_filter_pattern: Some(schema.into()),
+        table_name_filter_pattern: Some(name.into()),
+        ..everything()
+    };
+    assert_eq!(table_rows(&db, &anywhere("MAIN", "T")), ["quiver|main|t|TABLE"]);
+    assert_eq!(table_rows(&db, &anywhere("main", "U")), ["quiver|main|U|TABLE"]);
+    assert_eq!(table_rows(&db, &anywhere("main", "u")), ["quiver|main|u|TABLE"]);
 }
 
 #[test]

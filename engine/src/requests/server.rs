@@ -1,9 +1,10 @@
-//! Backups for other processes: only the process that has the store open for writing can make them.
+//! Backups and leases for other processes: only the process that has the store open for writing can make them.
 //!
 //! A thread polls for requests, which costs one system call if there are none. A backup runs on a second thread, so that new requests are
-//! still answered and a withdrawn one stops its backup. One backup runs at a time.
+//! still answered and a withdrawn one stops its backup. One backup runs at a time. A lease takes as long as a copy of the catalog, so it
+//! waits for no backup.
 //!
-//! **Invariant:** a thread holds the store only while a backup runs. So closing the engine closes the store.
+//! **Invariant:** a thread holds the store only while it serves a request. So closing the engine closes the store.
 //!
 //! This is not part of the maintenance thread, which may be switched off or busy for a long time.
 
@@ -16,7 +17,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pmem_store::requests::{Answer, BackupRequest, Inbox, OpenRequest};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, OpenRequest, Request};
 use pmem_store::{BackupProgress, BackupReport, Store, StoreError};
 
 /// How soon a request is noticed. The first poll is also this late: most processes have ended by then.
@@ -43,13 +44,13 @@ impl Listener {
             return None;
         }
         let ((stop, stopped), (ending, ended)) = (channel(), channel());
-        let desk = BackupServer { store: Arc::downgrade(store), inbox: Inbox::new(store.path()), running: None };
+        let desk = RequestServer { store: Arc::downgrade(store), inbox: Inbox::new(store.path()), running: None };
         let started = Builder::new().name("quiver-requests".into()).spawn(move || {
             desk.run(&stopped);
             drop(ending);
         });
         if let Err(error) = started {
-            tracing::warn!(%error, "other processes cannot ask this one for backups: no thread could be started");
+            tracing::warn!(%error, "other processes cannot ask this one for backups and leases: no thread could be started");
             return None;
         }
         Some(Listener { stop: Some(stop), ended: Mutex::new(ended) })
@@ -63,7 +64,7 @@ impl Drop for Listener {
     }
 }
 
-struct BackupServer {
+struct RequestServer {
     store: Weak<Store>,
     inbox: Inbox,
     running: Option<RunningBackup>,
@@ -85,7 +86,7 @@ struct BackupState {
     progress: Mutex<BackupProgress>,
 }
 
-impl BackupServer {
+impl RequestServer {
     fn run(mut self, stopped: &Receiver<()>) {
         let mut pause = LOOK_EVERY;
         while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
@@ -102,11 +103,27 @@ impl BackupServer {
     fn round(&mut self) -> Duration {
         let waiting = self.inbox.look();
         let is_quiet = waiting.is_empty();
+        let waiting = self.serve_readers(waiting);
         self.running = match self.running.take() {
             Some(running) => self.attend(running, &waiting),
             None => self.begin_first(waiting),
         };
         if is_quiet && self.running.is_none() { LOOK_EVERY } else { ATTEND_EVERY }
+    }
+
+    /// Gives leases to all that wait for one. Returns the other requests.
+    fn serve_readers(&mut self, waiting: Vec<OpenRequest>) -> Vec<OpenRequest> {
+        let (readers, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|open| open.request == Ok(Request::Lease));
+        for OpenRequest { id, .. } in readers {
+            // The store is being closed; then the client opens it itself.
+            let Some(store) = self.store.upgrade() else { break };
+            match store.lend(&id) {
+                // The loan lives until the answer is there.
+                Ok(loan) => self.inbox.answer(&id, &Answer::Lease { version: loan.version }),
+                Err(error) => self.inbox.answer(&id, &Answer::Failed(error.to_string())),
+            };
+        }
+        others
     }
 
     /// Returns `None` when the client has its answer, or has withdrawn the request.
@@ -148,11 +165,14 @@ impl BackupServer {
     }
 
     /// `None` while the store is being closed.
-    fn begin(&self, id: &str, request: BackupRequest) -> Result<Option<RunningBackup>, String> {
+    fn begin(&self, id: &str, request: Request) -> Result<Option<RunningBackup>, String> {
+        let Request::Backup(BackupRequest { to, copies }) = request else {
+            return Err("a lease is no backup".to_string());
+        };
         let Some(store) = self.store.upgrade() else { return Ok(None) };
         let shared = Arc::<BackupState>::default();
         let watched = Arc::clone(&shared);
-        let thread = Builder::new().name("quiver-backup".into()).spawn(move || watched.backup(store, &request.to, request.copies));
+        let thread = Builder::new().name("quiver-backup".into()).spawn(move || watched.backup(store, &to, copies));
         let thread = thread.map_err(|error| format!("the process that has the store open cannot start a thread: {error}"))?;
         Ok(Some(RunningBackup { id: id.to_string(), thread: Some(thread), shared, last_progress: BackupProgress::default(), answer: None }))
     }

@@ -1,0 +1,62 @@
+//! Walks over syntax trees that are compiled once.
+//!
+//! `Visit::visit` is compiled anew for each visitor, with the whole syntax tree: thousands of functions for each of some sixty visitors. Here
+//! the visitor is a trait object, so there is one copy for each kind of result.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+/// A part of a statement that visitors read.
+pub trait Walk: Visit {
+    fn walk<B>(&self, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
+        self.visit(&mut AnyVisitor(visitor))
+    }
+}
+
+/// A part of a statement that visitors change.
+pub trait WalkMut: VisitMut {
+    fn walk_mut<B>(&mut self, visitor: &mut dyn VisitorMut<Break = B>) -> ControlFlow<B> {
+        self.visit(&mut AnyVisitorMut(visitor))
+    }
+}
+
+impl<T: Visit + ?Sized> Walk for T {}
+impl<T: VisitMut + ?Sized> WalkMut for T {}
+
+struct AnyVisitor<'a, B>(&'a mut dyn Visitor<Break = B>);
+struct AnyVisitorMut<'a, B>(&'a mut dyn VisitorMut<Break = B>);
+
+macro_rules! forward {
+    ($($method:ident($node:ty)),*) => {
+        $(fn $method(&mut self, node: $node) -> ControlFlow<B> {
+            self.0.$method(node)
+        })*
+    };
+}
+
+impl<B> Visitor for AnyVisitor<'_, B> {
+    type Break = B;
+
+    forward! {
+        pre_visit_query(&Query), post_visit_query(&Query), pre_visit_select(&Select), post_visit_select(&Select),
+        pre_visit_relation(&ObjectName), post_visit_relation(&ObjectName),
+        pre_visit_table_factor(&TableFactor), post_visit_table_factor(&TableFactor),
+        pre_visit_expr(&Expr), post_visit_expr(&Expr), pre_visit_statement(&Statement), post_visit_statement(&Statement),
+        pre_visit_value(&ValueWithSpan), post_visit_value(&ValueWithSpan)
+    }
+}
+
+impl<B> VisitorMut for AnyVisitorMut<'_, B> {
+    type Break = B;
+
+    forward! {
+        pre_visit_query(&mut Query), post_visit_query(&mut Query), pre_visit_select(&mut Select), post_visit_select(&mut Select),
+        pre_visit_relation(&mut ObjectName), post_visit_relation(&mut ObjectName),
+        pre_visit_table_factor(&mut TableFactor), post_visit_table_factor(&mut TableFactor),
+        pre_visit_expr(&mut Expr), post_visit_expr(&mut Expr), pre_visit_statement(&mut Statement), post_visit_statement(&mut Statement),
+        pre_visit_value(&mut ValueWithSpan), post_visit_value(&mut ValueWithSpan)
+    }
+}
