@@ -24,7 +24,7 @@ MARK = re.compile(r"⟦(\d+)\|([^|]*)\|([^⟧]*)⟧")
 @dataclass
 class Outcome:
     """`kind`: "same", "differs", "fault", or who refused it: "quiver" with a message that is known, "refused" with another, "duckdb",
-    "both". An answer that is "large" is compared with nothing."""
+    "both". An answer that is "large", or "slow" so that a timeout ends it, is compared with nothing."""
 
     kind: str
     text: str = ""

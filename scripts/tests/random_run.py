@@ -22,6 +22,8 @@ STATEMENTS_PER_WORLD = 250
 ATTEMPTS = 400
 CASES = {Beside: 6, NoRec: 1.4, Partitions: 1.4, Prepared: 0.5, Changes: 0.5}
 FAILURES_MAX = 20
+# The statement's timeout. A join of millions of rows, in batches of a few rows, meets it too.
+TIMEOUT = "the statement took longer than its limit"
 
 
 class Run:
@@ -31,6 +33,7 @@ class Run:
         self.refused: Counter = Counter()
         self.examples: dict[str, str] = {}
         self.failures: list[str] = []
+        self.slow: list[int] = []
         self.world: World | None = None
         self.slowest = (0.0, "")
 
@@ -62,6 +65,8 @@ class Run:
         outcome = outcome_of(one, self.world)
         self.slowest = max(self.slowest, (time.monotonic() - start, f"number {number}: {one.script()[0]}"))
         self.outcomes[outcome.kind] += 1
+        if outcome.kind == "slow":
+            self.slow.append(number)
         if outcome.kind in ("quiver", "refused"):
             words = message_class(outcome.text)
             self.refused[words] += 1
@@ -78,14 +83,17 @@ class Run:
             f"{self.outcomes.total()} statements of seed {self.seed}: {dict(self.outcomes)}, refused by Quiver alone {self.refused_share():.1%}"
         ]
         lines += [f"{count:6} {words}" for words, count in self.refused.most_common(40)]
+        if self.slow:
+            lines.append(f"ended by their timeout: {self.slow}")
         return "\n".join([*lines, f"the slowest took {self.slowest[0]:.1f} s: {self.slowest[1][:300]}"])
 
 
 def outcome_of(one: Case, world: World) -> Outcome:
     try:
-        return one.run(world)
+        outcome = one.run(world)
     except AnswerTooLargeError:
         return Outcome("large")
+    return Outcome("slow") if outcome.kind == "fault" and TIMEOUT in outcome.text else outcome
 
 
 def message_class(text: str) -> str:

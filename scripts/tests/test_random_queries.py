@@ -7,6 +7,7 @@ import unittest
 from random_run import Run
 
 REFUSED_MAX = 0.06
+SLOW_MAX = 0.002
 
 
 class RandomQueries(unittest.TestCase):
@@ -19,6 +20,7 @@ class RandomQueries(unittest.TestCase):
         print(f"{run.summary()}\n{time.monotonic() - start:.0f} s", flush=True)
         self.assertEqual([], run.failures, "\n\n".join(run.failures))
         self.assertLess(run.refused_share(), REFUSED_MAX, "\n".join(run.examples.values()))
+        self.assertLess(len(run.slow), SLOW_MAX * count, run.slow)
         self.assertGreater(run.outcomes["same"], 0.8 * count, run.summary())
 
 
