@@ -121,7 +121,7 @@ def values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_floating(column.type):
         return [None if value is None else repr(float(value)) for value in column.to_pylist()]
     if pa.types.is_nested(column.type):
-        return [repr(value) for value in column.to_pylist()]
+        return [repr(without_spaces(value)) for value in column.to_pylist()]
     if type_name(column.type) == "varchar":
         return [as_json(value) for value in column.to_pylist()]
     return column.to_pylist()
@@ -137,11 +137,39 @@ def as_json(text: str | None) -> str | None:
         return text
 
 
+def without_spaces(value: Any) -> Any:
+    """A nested value with its JSON texts as `as_json` writes them."""
+    if isinstance(value, dict):
+        return {name: without_spaces(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_spaces(inner) for inner in value]
+    return as_json(value) if isinstance(value, str) else value
+
+
+def bits(column: pa.ChunkedArray) -> pa.Array:
+    """The column in a form in which equal arrays have equal values, those of floating point to the last bit."""
+    if type_name(column.type) == "varchar":
+        return column.cast(pa.large_string()).combine_chunks()
+    array = column.combine_chunks()
+    return array.view(pa.int64() if array.type == pa.float64() else pa.int32()) if pa.types.is_floating(array.type) else array
+
+
+def same_column(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    """Whether Arrow finds the same values in the same order. `False` says only that they must be looked at."""
+    try:
+        return bits(left).equals(bits(right))
+    except pa.ArrowException:
+        return False
+
+
 def same_rows(left: Table, right: Table) -> bool:
     """Whether the columns whose types agree have the same rows, in any order."""
     if left[2].num_rows != right[2].num_rows:
         return False
     alike = [place for place, (one, other) in enumerate(zip(left[1], right[1])) if one == other]
+    # A large table takes Python minutes, and most are equal.
+    if all(same_column(left[2].column(place), right[2].column(place)) for place in alike):
+        return True
     rows = [Counter(zip(*(values(table.column(place)) for place in alike))) for table in (left[2], right[2])]
     return rows[0] == rows[1]
 

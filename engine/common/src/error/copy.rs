@@ -45,6 +45,7 @@ mod tests {
     use datafusion::common::DataFusionError;
 
     use super::*;
+    use crate::error::import::ImportError;
     use crate::error::kind::ErrorKind;
 
     #[test]
@@ -57,6 +58,7 @@ mod tests {
             (EngineError::Constraint { constraint: "c".into(), message: "m".into() }, ErrorKind::NotAllowed),
             (EngineError::NotNull { table: "t".into(), column: "c".into(), row: 3 }, ErrorKind::NotAllowed),
             (store(), ErrorKind::NotAllowed),
+            (EngineError::Import(ImportError::Internal { file: "f".into(), reason: "r".into() }), ErrorKind::Internal),
         ];
         for (error, kind) in kinds {
             let (text, hint) = (error.to_string(), error.hint().map(str::to_string));

@@ -38,6 +38,9 @@ pub enum ImportError {
     Unsupported { file: String, what: String },
     #[error("{file} is damaged or cut short and cannot be read as {format}: {reason}")]
     Damaged { file: String, format: FileFormat, reason: String },
+    /// A fault of the reader, and not of the file.
+    #[error("internal error: {file} was not read: {reason}; please report it")]
+    Internal { file: String, reason: String },
     #[error("{file} cannot be read: {reason}")]
     Form { file: String, reason: String },
     #[error("cannot read {file}: {source}")]

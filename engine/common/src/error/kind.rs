@@ -68,6 +68,7 @@ impl EngineError {
             EngineError::Import(ImportError::BadRow(row)) if row.problem == IS_NULL => ErrorKind::NotAllowed,
             EngineError::Import(ImportError::BadRow(_)) => ErrorKind::Data,
             EngineError::Import(ImportError::Elsewhere { .. }) => ErrorKind::Denied,
+            EngineError::Import(ImportError::Internal { .. }) => ErrorKind::Internal,
             EngineError::Import(_) | EngineError::Export(_) => ErrorKind::Invalid,
             EngineError::Unsupported { .. } => ErrorKind::Unsupported,
             EngineError::NotNull { .. } | EngineError::Constraint { .. } => ErrorKind::NotAllowed,

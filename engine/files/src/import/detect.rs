@@ -89,6 +89,12 @@ fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<V
         return Err(contradiction(&path.display().to_string(), claimed, "a zip archive"));
     }
     let members = zip_members::list(path)?;
+    if members.iter().any(|member| member.name.starts_with("xl/workbook.")) {
+        return Err(ImportError::Unsupported {
+            file: path.display().to_string(),
+            what: "it is an Excel workbook, which Quiver does not read; save its sheet as CSV".to_owned(),
+        });
+    }
     let is_alone = members.len() == 1;
     let mut sources = Vec::new();
     for member in members {

@@ -143,11 +143,7 @@ impl CsvBatches {
             let fields = fields.map(|(column, array)| Field::new(column.field.name(), array.data_type().clone(), true));
             self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         }
-        let internal = |error: arrow::error::ArrowError| ImportError::Damaged {
-            file: self.file.clone(),
-            format: FileFormat::Csv,
-            reason: error.to_string(),
-        };
+        let internal = |error: arrow::error::ArrowError| ImportError::Internal { file: self.file.clone(), reason: error.to_string() };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(internal)?;
         if self.good.contains(&false) {

@@ -30,7 +30,7 @@ impl Framing {
         let mut text = Parser::new(str::from_utf8(line).unwrap_or_default());
         let is_whole = text.value().and_then(|token| text.rest_of(&token, 0)).is_ok();
         // A first line that is broken, but not merely unfinished, is a broken line.
-        let is_begun = line.trim_ascii_end().ends_with(b"{") || line.trim_ascii_end().ends_with(b",");
+        let is_begun = matches!(line.trim_ascii_end().last(), Some(b'{' | b'[' | b',' | b':'));
         if is_whole || !is_begun { Framing::Lines } else { Framing::Values }
     }
 }
@@ -243,6 +243,8 @@ mod tests {
         assert_eq!(frames("[{\"a\":1},\n\n{\"a\":\"]}\\\"\"} ]\n").0, expected);
         let pretty = "{\n\"a\":1\n}\n{\n\"a\":2\n}";
         assert_eq!(frames(pretty).0.iter().map(|frame| frame.1).collect::<Vec<_>>(), [1, 4]);
+        let list = "{\"a\": [\n {\"b\": 1},\n {\"b\": 2}\n ]\n}\n";
+        assert_eq!(frames(list).0, [(list.trim_end().to_owned(), 1)]);
         assert!(frames("[]").1.is_none() && frames("[]").0.is_empty());
     }
 

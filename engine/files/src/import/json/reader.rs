@@ -105,19 +105,15 @@ impl JsonBatches {
     }
 
     fn finish_batch(&mut self) -> Result<RecordBatch, ImportError> {
-        let damaged = |error: arrow::error::ArrowError| ImportError::Damaged {
-            file: self.file.clone(),
-            format: FileFormat::Json,
-            reason: error.to_string(),
-        };
-        let (rows, _) = (self.rows.finish().map_err(damaged)?, self.bytes = 0);
+        let internal = |error: arrow::error::ArrowError| ImportError::Internal { file: self.file.clone(), reason: error.to_string() };
+        let (rows, _) = (self.rows.finish().map_err(internal)?, self.bytes = 0);
         let good = std::mem::take(&mut self.good);
         let (fields, columns, _) = rows.into_parts();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(good.len()));
         let schema = Arc::new(arrow::datatypes::Schema::new(fields));
-        let batch = RecordBatch::try_new_with_options(schema, columns, &options).map_err(damaged)?;
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options).map_err(internal)?;
         match good.contains(&false) {
-            true => filter_record_batch(&batch, &BooleanArray::from(good)).map_err(damaged),
+            true => filter_record_batch(&batch, &BooleanArray::from(good)).map_err(internal),
             false => Ok(batch),
         }
     }
