@@ -13,6 +13,7 @@ use common::error::foreign_names::{instead_of_file, instead_of_function, instead
 use common::error::function::FunctionError;
 use common::error::text::bounded;
 use common::error::{EngineError, nearest};
+use common::file_format::is_file_name;
 use common::names::SYSTEM;
 use sql::alias_hint::similar_alias;
 use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
@@ -197,9 +198,15 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &ResolvedTableReference) ->
         let position = place_of_text(sql, name).or_else(|| place_of(sql, name));
         return EngineError::Sql { message, position, hint: Some(hint.to_string()) };
     }
-    let hint = near_table(catalog, &TableReference::partial(schema, name));
     let shown = if schema == DEFAULT_NAMESPACE { name.to_string() } else { format!("{schema}.{name}") };
+    let hint = near_table(catalog, &TableReference::partial(schema, name)).or_else(|| file_without_quotes(sql, &shown));
     EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
+}
+
+/// `FROM flights.parquet` names a table of a schema; the hint has the spelling of the statement.
+fn file_without_quotes(sql: &str, name: &str) -> Option<String> {
+    let start = sql.to_ascii_lowercase().find(&name.to_ascii_lowercase()).filter(|_| is_file_name(name))?;
+    Some(format!("a file stands in single quotes: '{}'", &sql[start..start + name.len()]))
 }
 
 /// A hint with the table that was probably meant.

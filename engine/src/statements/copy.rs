@@ -1,6 +1,7 @@
 //! `COPY table FROM 'file' (FORMAT …, HEADER …, DELIMITER …, NULL …)`.
 
 use datafusion::common::TableReference;
+use pmem_store::StoreError;
 
 use crate::execution::StatementContext;
 use crate::ingest::load::{LoadMode, LoadOptions, load};
@@ -13,15 +14,22 @@ use table::catalog::resolve;
 
 /// Returns the number of rows copied.
 pub async fn copy_from(ctx: &StatementContext, copy: CopyFrom) -> Result<u64, EngineError> {
-    let CopyFrom { table, path, options } = copy;
+    let CopyFrom { table: copied, path, options } = copy;
     let options = ReadOptions { directories: ctx.catalog.file_directories().clone(), ..read_options(&options)? };
-    let reference = TableReference::parse_str(&table);
+    let reference = TableReference::parse_str(&copied);
     ctx.catalog.check_stored(&reference, "COPY FROM a file into")?;
     let (namespace, table) = resolve(&reference)?;
+    let hint = format!("CREATE TABLE {copied} AS FROM '{}' makes it", path.replace('\'', "''"));
     let paths = [path];
     let scan = blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     let load_options = LoadOptions { namespace, table, order_by: Vec::new(), mode: LoadMode::AppendExisting };
-    Ok(load(ctx, load_options, scan).await?.rows)
+    match load(ctx, load_options, scan).await {
+        Ok(loaded) => Ok(loaded.rows),
+        Err(error @ EngineError::Store(StoreError::DoesNotExist { kind: "table", .. })) => {
+            Err(EngineError::Plan { message: error.to_string(), hint: Some(hint), kind: error.kind() })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn read_options(options: &[(String, String)]) -> Result<ReadOptions, EngineError> {

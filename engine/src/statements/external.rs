@@ -9,6 +9,7 @@ use pmem_store::ViewRecord;
 use super::ddl::{check_new_view, commit};
 use crate::execution::StatementContext;
 use common::error::EngineError;
+use common::error::import::ImportError;
 use files::import::check_paths;
 use table::catalog::{external_provider, is_of_node, is_remote, resolve};
 use table::definition::{EXTERNAL, external_definition};
@@ -66,7 +67,7 @@ fn absolute_location(location: &str) -> Result<String, EngineError> {
     let full = absolute(path).map_err(|error| failed(format!("cannot find \"{location}\": {error}")))?;
     let is_pattern = path.contains(['*', '?', '[']);
     if !is_pattern && !full.exists() {
-        return Err(failed(format!("there is no file or directory \"{location}\"")));
+        return Err(ImportError::NotFound { path: path.into() }.into());
     }
     let text = full.to_str().ok_or_else(|| failed(format!("the path of \"{location}\" is not UTF-8")))?;
     // DataFusion recognises a directory by a trailing slash.

@@ -69,6 +69,8 @@ fn a_misspelt_table_is_pointed_at_and_a_near_one_suggested() {
     }
     let error = db.error("SELECT * FROM passengers");
     assert_eq!(error.hint(), None, "no table is near");
+    let error = db.error("SELECT * FROM Delays.parquet");
+    assert_eq!(error.hint(), Some("a file stands in single quotes: 'Delays.parquet'"));
 }
 
 #[test]

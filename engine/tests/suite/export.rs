@@ -111,7 +111,7 @@ fn what_cannot_be_written_is_refused_before_a_file_is_made() {
         (&nested, "a.xyz", "cannot tell the format"),
         (&nested, "a.parquet.gz", "only CSV and JSON can be compressed"),
         (&nested, "a.csv.zip", "zip archive"),
-        (&nested, "no/such/dir/a.json", "cannot create"),
+        (&nested, "no/such/dir/a.json", "there is no directory"),
     ] {
         let error = save(batch, &dir.path().join(name)).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -1,7 +1,7 @@
 //! Why an export failed, each as one sentence.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::file_format::FileFormat;
 
@@ -17,11 +17,21 @@ pub enum ExportError {
     IsDirectory { path: PathBuf },
     #[error("column {column:?} is {data_type}, which {format} cannot hold: {hint}")]
     UnsupportedType { column: String, data_type: String, format: FileFormat, hint: &'static str },
-    #[error("cannot create {}: {source}", path.display())]
+    #[error("cannot create {}: {}", path.display(), reason(path, source))]
     Create { path: PathBuf, source: io::Error },
     #[error("cannot write {name} as {format}: {reason}; nothing was left behind")]
     Write { name: String, format: FileFormat, reason: String },
     /// The rows could not be produced; writing did not fail.
     #[error("{0}")]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Why a file cannot be made at `path`, without the number of the system's error where the directory is the cause.
+fn reason(path: &Path, source: &io::Error) -> String {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match source.kind() {
+        io::ErrorKind::NotFound if !directory.exists() => format!("there is no directory {}", directory.display()),
+        io::ErrorKind::PermissionDenied => format!("no permission to write in the directory {}", directory.display()),
+        _ => source.to_string(),
+    }
 }

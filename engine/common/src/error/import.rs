@@ -14,7 +14,7 @@ pub enum ImportError {
     NotFound { path: PathBuf },
     #[error("{url} is a remote address: Quiver reads local files, download it first")]
     Remote { url: String },
-    #[error("no file matches {pattern:?}: check the pattern, or quote it if the shell expanded it")]
+    #[error("no file matches {pattern:?}: check the pattern (relative ones start at {})", cwd())]
     NoMatch { pattern: String },
     #[error("{pattern:?} is not a valid glob pattern: {reason}")]
     BadPattern { pattern: String, reason: String },
@@ -61,8 +61,8 @@ pub enum ImportError {
         "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
     )]
     ColumnCount { file: String, found: usize, expected: usize },
-    #[error("there is no column {column:?} to have that type: the files do not name it")]
-    NoColumn { column: String },
+    #[error("there is no column {column:?} to have that type: {hint}")]
+    NoColumn { column: String, hint: String },
     #[error("column {column:?} of {file} is {from}, which cannot become {to}")]
     CannotConvert { file: String, column: String, from: String, to: String },
 }
@@ -123,7 +123,10 @@ impl ImportError {
     /// An I/O error while reading: decoders report damage as `InvalidData` or `UnexpectedEof`.
     pub fn reading(file: &str, format: FileFormat, source: io::Error) -> ImportError {
         match source.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
+            io::ErrorKind::UnexpectedEof => {
+                ImportError::Damaged { file: file.to_owned(), format, reason: "it ends too early; fetch it again".to_owned() }
+            }
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                 ImportError::Damaged { file: file.to_owned(), format, reason: source.to_string() }
             }
             _ => ImportError::Io { file: file.to_owned(), source },

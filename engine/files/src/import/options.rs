@@ -1,6 +1,9 @@
 //! The user's options for the files to read.
 
+use std::fmt::Write;
+
 use arrow::datatypes::DataType;
+use arrow::temporal_conversions::date64_to_datetime;
 
 use super::encoding::Encoding;
 use common::error::{EngineError, nearest};
@@ -188,6 +191,7 @@ fn delimiter(name: &str, value: &str) -> Result<u8, EngineError> {
     match value {
         "tab" | "\\t" => Ok(b'\t'),
         "" => Err(wrong(name, "one ASCII character", value)),
+        _ if value.contains(|digit: char| digit.is_ascii_digit()) => Err(wrong(name, "one ASCII character that is no digit", value)),
         _ => sign(name, value),
     }
 }
@@ -203,7 +207,9 @@ fn sign(name: &str, value: &str) -> Result<u8, EngineError> {
 
 /// Fractions are refused: the parser of patterns knows them to the millisecond only, and would cut off the rest.
 fn date_format(name: &str, value: &str) -> Result<String, EngineError> {
-    match value.contains('%') && !value.contains(['f', 'g', 'Z', 'z', '+']) {
+    // What is no pattern cannot write a time, either.
+    let is_written = || date64_to_datetime(0).is_some_and(|time| write!(&mut String::new(), "{}", time.format(value)).is_ok());
+    match value.contains('%') && !value.contains(['f', 'g', 'Z', 'z', '+']) && is_written() {
         true => Ok(value.to_owned()),
         false => Err(wrong(name, "a pattern like '%d/%m/%Y' or '%d.%m.%Y %H:%M:%S', without fractions and zones", value)),
     }
@@ -259,6 +265,8 @@ mod tests {
             ("encoding", "ebcdic"),
             ("date_format", "D/M/Y"),
             ("date_format", "%+"),
+            ("date_format", "%d.%m.%Q"),
+            ("delim", "5"),
             ("colour", "red"),
         ] {
             let error = options.set(name, value).unwrap_err().to_string();

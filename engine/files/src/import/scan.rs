@@ -22,6 +22,7 @@ use super::options::ReadOptions;
 use super::paths::expand;
 use super::progress::ImportProgress;
 use common::error::import::ImportError;
+use common::error::nearest;
 
 /// The limit of the bytes that inference reads from all files of a scan; beyond it each file gets a small sample.
 const SAMPLE_BYTES_ALL: u64 = 256 << 20;
@@ -52,10 +53,19 @@ fn with_types(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef, Im
         fields = fields.iter().map(|field| Arc::new(Field::clone(field).with_data_type(DataType::Utf8View))).collect();
     }
     for (name, data_type) in &options.types {
-        let index = find_field(schema.fields(), name).ok_or_else(|| ImportError::NoColumn { column: name.clone() })?;
+        let index = find_field(schema.fields(), name).ok_or_else(|| no_column(name, schema))?;
         fields[index] = Arc::new(schema.field(index).clone().with_data_type(data_type.clone()));
     }
     Ok(Arc::new(Schema::new(fields)))
+}
+
+fn no_column(name: &str, schema: &Schema) -> ImportError {
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("the files have {}", names.join(", ")),
+    };
+    ImportError::NoColumn { column: name.to_owned(), hint }
 }
 
 impl FileScan {

@@ -39,7 +39,11 @@ fn compressed_files_read_like_plain_ones_and_progress_reaches_the_end() {
     assert_eq!(ints(&both, 0), [Some(1), Some(2), Some(3)]);
 
     let error = error_of(&[files.add("cut.csv.gz", &gz[..gz.len() - 6])]);
-    assert!(error.contains("cut.csv.gz is damaged or cut short"), "{error}");
+    assert!(error.contains("cut.csv.gz is damaged or cut short") && error.ends_with("fetch it again"), "{error}");
+    let mut book = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    book.start_file("xl/workbook.xml", options).unwrap();
+    let error = error_of(&[files.add("book.xlsx", book.finish().unwrap().into_inner())]);
+    assert!(error.contains("Excel") && error.contains("CSV"), "{error}");
     let mut bad = zip.clone();
     bad[40] ^= 0x55;
     error_of(&[files.add("bad.zip", bad)]);

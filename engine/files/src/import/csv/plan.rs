@@ -46,7 +46,10 @@ pub fn plan(source: &Source, options: &ReadOptions, sample_bytes: u64) -> Result
     let sample = head.as_slice().chain(bytes).take(sample_bytes.max(HEAD_BYTES));
     let mut records = Records::new(sample, dialect.syntax);
     records.skip_lines(dialect.skipped_lines).map_err(failed)?;
-    let (mut first, _) = first_record(&mut records, source)?;
+    let (mut first, _) = first_record(&mut records, source).map_err(|error| match (error, options.csv.skip) {
+        (ImportError::Empty { file }, Some(1..)) => ImportError::Form { file, reason: "skip leaves out all its lines".to_owned() },
+        (error, _) => error,
+    })?;
     if dialect.is_one_short && !first.iter().all(|(name, _)| classify(name).is_word()) {
         // It is no header without a name for the first column, but one more line above the table.
         dialect.is_one_short = false;
