@@ -83,7 +83,7 @@ impl Settings {
             expanded: self.expanded,
             rows_max: is_cut.then_some(self.rows_max),
             width_max: if self.pager { None } else { width() },
-            narrow_max: if self.pager && is_box { width() } else { None },
+            narrow_max: if is_box { width() } else { None },
         }
     }
 

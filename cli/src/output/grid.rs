@@ -1,6 +1,7 @@
 //! Draws cells and lines with comfy-table.
 
 use std::io::Write;
+use std::ops::Range;
 
 use arrow::datatypes::Schema;
 use comfy_table::{
@@ -64,6 +65,8 @@ pub struct Grid {
     header: Vec<Vec<String>>,
     alignments: Vec<CellAlignment>,
     widths: Option<Vec<u16>>,
+    /// The columns in the middle that are left out so that the others fit the screen. One with dots stands for them.
+    omitted: Option<Range<usize>>,
     /// The widths of a table that is cut to fit the screen, without the blanks beside the cells.
     narrow_widths: Option<Vec<u16>>,
 }
@@ -84,7 +87,7 @@ impl Grid {
             std::iter::once(name).chain(data_type).collect()
         };
         let header = schema.fields().iter().map(head).collect();
-        Grid { look, layout, header, alignments, widths: None, narrow_widths: None }
+        Grid { look, layout, header, alignments, widths: None, omitted: None, narrow_widths: None }
     }
 
     /// The rows of a batch as cells.
@@ -130,9 +133,9 @@ impl Grid {
         }
         let mut style = self.look.style;
         let mut table = Table::new();
-        table.add_rows(rows.into_iter().map(|line| line.cells));
+        table.add_rows(rows.into_iter().map(|line| self.shown(line.cells, Cell::new("…"))));
         if is_first {
-            self.narrow_widths = self.fitting_widths(&table);
+            self.narrow(&mut table);
             table.set_header(self.head());
         } else {
             style.top_border = LineStyle::none();
@@ -162,12 +165,33 @@ impl Grid {
             };
             Cell::new_owned(lines.iter().map(cut).collect::<Vec<_>>().join("\n")).set_alignment(*alignment)
         };
-        self.header.iter().zip(&self.alignments).enumerate().map(cell).collect()
+        let header = self.shown(self.header.clone(), dots_head(self.omitted.as_ref().map_or(0, Range::len)));
+        let alignments = self.shown(self.alignments.clone(), CellAlignment::Left);
+        header.iter().zip(&alignments).enumerate().map(cell).collect()
     }
 
-    /// The widths of the columns of rows that are too wide for the screen: long texts and names are cut, but no numbers. `None` if the
-    /// rows fit, or cannot be so narrow.
-    fn fitting_widths(&self, rows: &Table) -> Option<Vec<u16>> {
+    /// What the columns have, with `dots` for those that are left out.
+    fn shown<T>(&self, mut columns: Vec<T>, dots: T) -> Vec<T> {
+        if let Some(omitted) = &self.omitted {
+            columns.splice(omitted.clone(), [dots]);
+        }
+        columns
+    }
+
+    /// Cuts texts of a table that is too wide for the screen, and leaves out columns if that is not enough.
+    fn narrow(&mut self, table: &mut Table) {
+        let Some((omitted, widths)) = self.fitting_widths(table) else { return };
+        (self.omitted, self.narrow_widths) = (omitted, Some(widths));
+        if self.omitted.is_some() {
+            let rows: Vec<Vec<Cell>> = table.row_iter().map(|row| row.cell_iter().cloned().collect()).collect();
+            *table = Table::new();
+            table.add_rows(rows.into_iter().map(|cells| self.shown(cells, Cell::new("…"))));
+        }
+    }
+
+    /// The columns to leave out, and the widths of the others, if the rows are too wide for the screen: long texts and names are cut, but
+    /// no numbers. `None` if the rows fit, or not even two columns do.
+    fn fitting_widths(&self, rows: &Table) -> Option<(Option<Range<usize>>, Vec<u16>)> {
         let narrow_max = self.layout.narrow_max?;
         let mut data = rows.column_max_content_widths();
         data.resize(self.header.len(), 1);
@@ -184,14 +208,22 @@ impl Grid {
                 (least.max(head.min(NAME_CHARS_MIN)), data.max(head))
             })
             .collect();
-        // Two blanks beside each cell, and a line before and after it.
-        let available = usize::from(narrow_max).checked_sub(columns.len() * 3 + 1)?;
-        let widths = |cut: u16| columns.iter().map(move |(least, whole)| (*whole).min(cut).max(*least));
-        let fits = |cut: &u16| widths(*cut).map(usize::from).sum::<usize>() <= available;
-        if fits(&u16::MAX) {
+        if total(&columns, u16::MAX) <= usize::from(narrow_max) {
             return None;
         }
-        (0..=narrow_max).rev().find(fits).map(|cut| widths(cut).collect())
+        let widest_cut = |columns: &[(u16, u16)]| (0..=narrow_max).rev().find(|cut| total(columns, *cut) <= usize::from(narrow_max));
+        if let Some(cut) = widest_cut(&columns) {
+            return Some((None, cut_widths(&columns, cut).collect()));
+        }
+        (2..columns.len()).rev().find_map(|kept| {
+            let omitted = kept.div_ceil(2)..columns.len() - kept / 2;
+            let dots = dots_head(omitted.len()).iter().map(|line| line.chars().count()).max();
+            let dots = dots.and_then(|chars| u16::try_from(chars).ok()).unwrap_or(u16::MAX);
+            let mut shown = columns.clone();
+            shown.splice(omitted.clone(), [(dots, dots)]);
+            let cut = widest_cut(&shown)?;
+            Some((Some(omitted), cut_widths(&shown, cut).collect()))
+        })
     }
 
     fn arrange(&self, table: &mut Table) {
@@ -199,7 +231,7 @@ impl Grid {
             true => table.enforce_styling(),
             false => table.force_no_tty(),
         };
-        if let Some(width) = self.layout.width_max {
+        if let (Some(width), None) = (self.layout.width_max, &self.narrow_widths) {
             table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
         }
         if let Some(widths) = &self.narrow_widths {
@@ -232,6 +264,21 @@ impl Grid {
         }
         Ok(())
     }
+}
+
+/// The head of the column that stands for others.
+fn dots_head(count: usize) -> Vec<String> {
+    vec!["…".to_string(), format!("{count} more")]
+}
+
+/// The widths of columns, each with its least and its whole one, when they are cut to `cut` where they may be.
+fn cut_widths(columns: &[(u16, u16)], cut: u16) -> impl Iterator<Item = u16> {
+    columns.iter().map(move |(least, whole)| (*whole).min(cut).max(*least))
+}
+
+/// The width of the table: two blanks beside each cell, and a line before and after it.
+fn total(columns: &[(u16, u16)], cut: u16) -> usize {
+    cut_widths(columns, cut).map(usize::from).sum::<usize>() + columns.len() * 3 + 1
 }
 
 fn shorten(text: String, chars_max: usize) -> String {

@@ -190,8 +190,13 @@ fn a_table_that_is_a_little_too_wide_is_narrowed_and_not_paged() {
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('│')).collect();
     assert!(lines.len() == 3 && lines.iter().all(|line| line.chars().count() == 100), "{shown}");
     let numbers: Vec<String> = (0..20).map(|index| format!("1234567890 as n{index}")).collect();
-    terminal.press(&format!("select {};\r", numbers.join(", ")));
-    terminal.wait_for("paged: ");
+    for command in ["\\pset pager on\r", "\\pset pager off\r"] {
+        terminal.press(command);
+        terminal.wait_for("pager is o");
+        terminal.press(&format!("select {};\r", numbers.join(", ")));
+        let shown = terminal.wait_for("(1 row, ");
+        assert!(!shown.contains("paged: ") && shown.contains("14 more") && shown.contains("│ 1234567890 │ … "), "{shown}");
+    }
 }
 
 #[test]
