@@ -20,8 +20,14 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS SELECT …"),
     ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),
     ("INSERT", "INSERT INTO table [(column, …)] VALUES (…), … | SELECT …"),
-    ("COPY FROM", "COPY table FROM 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
-    ("COPY TO", "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
+    (
+        "COPY FROM",
+        "COPY table FROM 'file' [(option, …)], where an option is: FORMAT parquet|csv|json|arrow, IGNORE_ERRORS true, HIVE_PARTITIONING true, and of CSV: HEADER true|false, DELIMITER ';', QUOTE '\"', ESCAPE '\\', COMMENT '#', SKIP n, NULL 'NA', DATE_FORMAT '%d.%m.%Y', DECIMAL ',', ENCODING 'latin-1', ALL_VARCHAR true",
+    ),
+    (
+        "COPY TO",
+        "COPY table | (SELECT …) TO 'file' [(option, …)], where an option is: FORMAT parquet|csv|json|arrow, COMPRESSION gzip|zstd|none, and of CSV: HEADER true|false, DELIMITER ';'",
+    ),
     ("DROP", "DROP TABLE|VIEW|SCHEMA|SNAPSHOT [IF EXISTS] name"),
     ("FOR VERSION", "SELECT … FROM table FOR VERSION AS OF n | 'snapshot' [AS alias]"),
     ("FOR SYSTEM_TIME", "SELECT … FROM table FOR SYSTEM_TIME AS OF time [AS alias]"),

@@ -231,6 +231,7 @@ fn lists_show_tables_views_schemas_and_columns() {
     assert!(system.contains("| snapshots ") && !system.contains("| t "), "{system}");
     assert!(place.quiver(&["-c", "\\dn"]).ok().contains("main"));
     assert!(place.quiver(&["-c", "\\df su*"]).ok().contains("| sum "));
+    assert!(place.quiver(&["-c", "\\h copy"]).ok().contains("DATE_FORMAT '%d.%m.%Y'"));
 }
 
 #[test]
