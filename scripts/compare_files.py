@@ -121,7 +121,7 @@ def values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_floating(column.type):
         return [None if value is None else repr(float(value)) for value in column.to_pylist()]
     if pa.types.is_nested(column.type):
-        return [repr(without_spaces(value)) for value in column.to_pylist()]
+        return [repr(plain(value)) for value in column.to_pylist()]
     if type_name(column.type) == "varchar":
         return [as_json(value) for value in column.to_pylist()]
     return column.to_pylist()
@@ -137,12 +137,17 @@ def as_json(text: str | None) -> str | None:
         return text
 
 
-def without_spaces(value: Any) -> Any:
-    """A nested value with its JSON texts as `as_json` writes them."""
+def plain(value: Any) -> Any:
+    """A nested value with its JSON texts as `as_json` writes them. In mixed lists DuckDB's type JSON keeps the quotes of texts."""
     if isinstance(value, dict):
-        return {name: without_spaces(inner) for name, inner in value.items()}
+        return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [without_spaces(inner) for inner in value]
+        return [plain(inner) for inner in value]
+    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
     return as_json(value) if isinstance(value, str) else value
 
 
