@@ -58,7 +58,7 @@ impl StatementContext {
     /// The statement that SUMMARIZE of a query stands for.
     pub(crate) async fn summary(&self, query: Box<ast::Query>) -> Result<Statement, EngineError> {
         let statement = Statement::Statement(Box::new(ast::Statement::Query(query.clone())));
-        let plan = self.analyzed(&self.plan_query(statement, Vec::new()).await?).await?;
+        let plan = self.analyzed(&self.plan(statement).await?).await?;
         summary_of(query, plan.schema().as_arrow())
     }
 
