@@ -1,5 +1,6 @@
 //! Parses texts that PostgreSQL reads differently from Arrow, or that Arrow does not read.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
@@ -98,7 +99,7 @@ fn time_of_day(text: &str) -> Option<i64> {
 fn timestamps(texts: &ArrayRef, zone: Option<&str>, to: &DataType, safe: bool) -> Result<ArrayRef> {
     let (greenwich, zone) = ("UTC".parse::<Tz>()?, zone.map(str::parse::<Tz>).transpose()?);
     let moment = |text: &str| -> Result<Moment, ArrowError> {
-        let text = text.trim();
+        let text = &*with_seconds(text.trim());
         let instant = string_to_datetime(&greenwich, text)?;
         // As in PostgreSQL, a zone is read and ignored if the target has none.
         let instant = match zone_start(text).filter(|_| zone.is_none()) {
@@ -112,6 +113,15 @@ fn timestamps(texts: &ArrayRef, zone: Option<&str>, to: &DataType, safe: bool) -
         }
     };
     moments(texts.as_string_view().iter().map(|text| text.map(moment)), to, safe)
+}
+
+/// The text with `:00` after hour and minute, if they are the last of it or a zone follows.
+fn with_seconds(text: &str) -> Cow<'_, str> {
+    let is_zone = |rest: &str| rest.is_empty() || rest.starts_with([' ', 'Z', 'z', '+', '-']);
+    match text.split_at_checked(TIME_START + "10:00".len()) {
+        Some((start, rest)) if is_zone(rest) && start.as_bytes()[TIME_START + 2] == b':' => Cow::Owned(format!("{start}:00{rest}")),
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// Where the zone begins in the text of a timestamp that has one.
