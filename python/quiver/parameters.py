@@ -18,6 +18,8 @@ Values = Sequence[Any] | Mapping[str, Any]
 def in_order(sql: str, values: Values | None) -> tuple[str, Sequence[Any] | None]:
     """The statement and its values by number."""
     if not isinstance(values, Mapping):
+        if values:
+            _check_numbered(sql)
         return sql, values
     sql, names = _numbered(sql, values)
     return sql, [values[name] for name in names]
@@ -36,6 +38,16 @@ def rows_in_order(sql: str, rows: Iterable[Values]) -> tuple[str, Sequence[Seque
             raise ProgrammingError(f"row {number} of the parameters has other names than the first one")
         ordered.append([row[name] for name in names])
     return sql, ordered
+
+
+def _check_numbered(sql: str) -> None:
+    # Decided without splitting the text where that is possible: it may have megabytes.
+    if "?" in sql or not (":" in sql or "$" in sql):
+        return
+    found = list(tokens.tokens(sql))
+    names = [token["parameter"] for token in found if token["parameter"]]
+    if names and not any(token["number"] for token in found):
+        raise ProgrammingError(f"the parameter :{names[0]} has a name, and the values have none", hint=f'give a dict: {{"{names[0]}": …}}')
 
 
 def _numbered(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
@@ -155,7 +167,7 @@ def _unsigned(values: list[Any]) -> pa.DataType | None:
 
 def _nanoseconds(values: list[Any]) -> pa.Array | None:
     """Times of pandas in nanoseconds, which Python's types cannot hold."""
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None and not isinstance(value, pa.MonthDayNano)]
     finer = [value for value in known if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)]
     if not finer:
         return None

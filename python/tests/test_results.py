@@ -203,6 +203,23 @@ class Results:
                 rows = self.rows(f"SELECT n FROM listed WHERE {condition} ORDER BY n", params)
                 self.assertEqual([n for (n,) in rows], expected)
 
+    def test_intervals_are_added_to_times(self):
+        self.con.sql("CREATE OR REPLACE TABLE moments AS SELECT DATE '2024-01-31' AS day, TIMESTAMP '2024-01-31 12:00:00' AS moment")
+        two, month = datetime.timedelta(days=2), pa.MonthDayNano([1, 0, 0])
+        for expression, value, expected in [
+            ("day + ?", two, datetime.date(2024, 2, 2)),
+            ("? + day", two, datetime.date(2024, 2, 2)),
+            ("day - ?", two, datetime.date(2024, 1, 29)),
+            ("day + ?", month, datetime.date(2024, 2, 29)),
+            ("day + ?", 2, datetime.date(2024, 2, 2)),
+            ("day - ?", datetime.date(2024, 1, 1), 30),
+            ("moment + ?", two, datetime.datetime(2024, 2, 2, 12)),
+            ("moment - ?", two, datetime.datetime(2024, 1, 29, 12)),
+            ("? + INTERVAL '1 day'", datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
+        ]:
+            with self.subTest(expression, value=value):
+                self.assertEqual(self.rows(f"SELECT {expression} FROM moments", [value]), [(expected,)])
+
     def test_table_functions_take_parameters(self):
         self.con.sql("CREATE OR REPLACE TABLE spread AS SELECT CAST(value AS DOUBLE) AS x FROM generate_series(1, 60) AS g (value)")
         clusters = "SELECT count(*), sum(size) FROM kmeans('spread', 'x', $1, $2)"

@@ -67,7 +67,7 @@ class Wrong:
     def test_parameters_that_do_not_fit_are_refused(self):
         with self.assertRaisesRegex(quiver.ProgrammingError, "parameter 2 is object"):
             self.con.sql("SELECT ?, ?", [1, object()])
-        with self.assertRaisesRegex(quiver.ProgrammingError, "1 parameters and was given 2 values"):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "1 parameter and was given 2 values"):
             self.con.sql("SELECT CAST(? AS BIGINT)", [1, 2])
         with self.assertRaisesRegex(quiver.ProgrammingError, "not str"):
             self.con.sql("SELECT ?", "text")
@@ -76,6 +76,10 @@ class Wrong:
             ("SELECT $a", {"a": 1, "b": 2}, 'the statement has no parameter "b"'),
             ("SELECT ?, :a", {"a": 1}, r"the statement has \?, and its parameters have names"),
             ("SELECT $1, :a", {"a": 1}, r"the statement has \$1, and its parameters have names"),
+            ("SELECT :a", [1], r'the parameter :a has a name, and the values have none; give a dict: {"a": …}'),
+            ("SELECT 1 WHERE 1 IN ?", [1], r"IN \? takes a list, and was given BIGINT; IN \(\?\) takes one value"),
+            ("SELECT 1 WHERE 'x' IN ?", [[1]], r"VARCHAR IN BIGINT\[\] cannot be compared"),
+            ("SELECT value FROM range(3) AS r (value) WHERE value IN (?)", [[1]], r"no BIGINT; .* write IN \? without parentheses"),
         ]:
             with self.subTest(sql), self.assertRaisesRegex(quiver.ProgrammingError, why):
                 self.con.sql(sql, values)

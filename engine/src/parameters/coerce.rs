@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, Int32Type};
+use arrow::datatypes::{DataType, Field, Int32Type, IntervalUnit};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::{Result as PlanResult, ScalarValue};
 
 use common::error::EngineError;
+use common::messages::counted;
 use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
 use common::tensors::tensor_field;
 use common::type_names::column_type_name;
@@ -124,9 +125,24 @@ pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result
     match scalar_as(&value, &source, field, false) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
+        // `day - ?` takes a day or an interval, `day + ?` an interval or a number, `? + INTERVAL '1 day'` an interval or a day.
+        Err(_) if is_query && is_of_times(target_type, &value.data_type()) => Ok(match value.data_type() {
+            DataType::Duration(_) => value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano))?,
+            _ => value,
+        }),
         // The value is out of the range of the type.
         Err(_) if is_query && target_type.is_numeric() && value.data_type().is_numeric() => Ok(value),
         Err(_) => Err(wrong_value(field, &value)),
+    }
+}
+
+/// Whether a value of another type than the one that was inferred has a meaning beside a time.
+fn is_of_times(target_type: &DataType, value_type: &DataType) -> bool {
+    use DataType::{Date32, Duration, Interval, Time64, Timestamp};
+    match target_type {
+        Date32 | Timestamp(..) | Time64(_) => matches!(value_type, Duration(_) | Interval(_)),
+        Interval(_) => value_type.is_integer() || matches!(value_type, Date32 | Timestamp(..) | Time64(_)),
+        _ => false,
     }
 }
 
@@ -142,7 +158,7 @@ pub fn any_length(source_type: &DataType, target_type: &DataType) -> Option<Data
 }
 
 pub fn wrong_count(parameters: usize, values: usize) -> EngineError {
-    let message = format!("the statement has {parameters} parameters and was given {values} values");
+    let message = format!("the statement has {} and was given {}", counted(parameters, "parameter"), counted(values, "value"));
     EngineError::Sql { message, position: None, hint: None }
 }
 
@@ -152,5 +168,7 @@ pub fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
     let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();
     let value = text.as_ref().unwrap_or(value);
     let message = format!("the value of {name} is {value}, which is no {type_name}");
-    EngineError::Sql { message, position: None, hint: None }
+    let is_list = value.data_type().is_list() && !field.data_type().is_list();
+    let hint = is_list.then(|| "to look for a value in a list write IN ? without parentheses".to_string());
+    EngineError::Sql { message, position: None, hint }
 }

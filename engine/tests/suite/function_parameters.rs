@@ -153,7 +153,7 @@ fn a_parameter_of_a_with_that_nothing_reads_is_one_of_the_statement() {
     let sql = "WITH w AS (SELECT $2 AS c) SELECT value FROM range($1)";
     assert_eq!(described(&db, sql), (vec![DataType::Int64, DataType::Null], vec!["value".to_string()]));
     assert_eq!(with(&db, sql, &[int(1), text("any")]), ["0"]);
-    refused(&db, sql, &[int(1)], "the statement has 2 parameters and was given 1 values");
+    refused(&db, sql, &[int(1)], "the statement has 2 parameters and was given 1 value");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_is_prepared_by_name_is_planned_for_each_execution() {
     assert_eq!(db.rows("EXECUTE few(3, 3)"), ["2|2"]);
     assert_eq!(db.rows("EXECUTE few(10 + 1, 1)"), ["10|11"]);
     let error = db.error("EXECUTE few(3)").to_string();
-    assert_eq!(error, "the statement has 2 parameters and was given 1 values");
+    assert_eq!(error, "the statement has 2 parameters and was given 1 value");
     let error = db.error("EXECUTE few").to_string();
     assert_eq!(error, "the statement has the parameter $1 and was given no value");
     db.run("PREPARE clusters(BIGINT, BIGINT) AS SELECT count(*) FROM kmeans('points', 'x', $1, $2)");
@@ -186,7 +186,7 @@ fn what_is_prepared_by_name_is_planned_for_each_execution() {
     assert!(error.hint().is_some_and(|hint| hint.contains("are constants")), "{error:?}");
     db.run("PREPARE more(BIGINT, BIGINT) AS SELECT * FROM range($1)");
     assert_eq!(db.rows("EXECUTE more(1, 5)"), ["0"]);
-    assert_eq!(db.error("EXECUTE more(1)").to_string(), "the statement has 2 parameters and was given 1 values");
+    assert_eq!(db.error("EXECUTE more(1)").to_string(), "the statement has 2 parameters and was given 1 value");
     db.run("DEALLOCATE few");
     assert!(db.error("EXECUTE few(3, 3)").to_string().contains("few"));
 }
@@ -210,7 +210,7 @@ fn statements_that_change_rows_and_explain_take_them() {
 fn values_too_few_too_many_and_wrong_are_told() {
     let db = db();
     let kmeans = "SELECT * FROM kmeans('points', 'x', $1, $2)";
-    refused(&db, kmeans, &[int(2)], "the statement has the parameter $2 and was given 1 values");
+    refused(&db, kmeans, &[int(2)], "the statement has the parameter $2 and was given 1 value");
     refused(&db, kmeans, &[int(2), int(2), int(2)], "the statement has 2 parameters and was given 3 values");
     let error = db.error(kmeans).to_string();
     assert_eq!(error, "the statement has the parameter $1 and was given no value");

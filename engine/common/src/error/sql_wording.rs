@@ -60,9 +60,13 @@ fn condition(message: &str) -> Rewording {
 
 /// An operator that does not take these two types.
 fn operation(message: &str) -> Rewording {
-    if let Some(rest) = message.strip_prefix("Cannot coerce arithmetic expression ") {
-        let expression = rest.strip_suffix(" to valid types")?;
+    let temporal = || Some(message.strip_prefix("Cannot get result type for temporal operation ")?.split_once(": ")?.0);
+    let arithmetic = || message.strip_prefix("Cannot coerce arithmetic expression ")?.strip_suffix(" to valid types");
+    if let Some(expression) = arithmetic().or_else(temporal) {
         let hint = match expression {
+            _ if expression.contains("INTERVAL *") || expression.contains("* INTERVAL") || expression.starts_with("INTERVAL /") => {
+                "intervals are added and subtracted; CAST(x || ' hours' AS INTERVAL) has x hours"
+            }
             _ if expression.starts_with("VARCHAR + ") || expression.ends_with(" + VARCHAR") => {
                 "write || to join texts, or cast the text: CAST(x AS DOUBLE)"
             }

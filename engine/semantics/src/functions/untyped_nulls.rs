@@ -1,6 +1,9 @@
-//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`.
+//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`; and to the
+//! parameter of `ts + ?`.
 
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
@@ -17,8 +20,10 @@ impl ExprPlanner for UntypedNulls {
     fn plan_binary_op(&self, mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if expr.op == BinaryOperator::Plus {
             become_interval(&mut expr.left, &expr.right, schema);
+            become_interval(&mut expr.right, &expr.left, schema);
         }
-        if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
+        // A parameter may be a time here.
+        if expr.op == BinaryOperator::Minus && is_null(&expr.right) {
             become_interval(&mut expr.right, &expr.left, schema);
         }
         if expr.op == BinaryOperator::StringConcat {
@@ -43,13 +48,22 @@ impl ExprPlanner for UntypedNulls {
     }
 }
 
-/// DataFusion would give the NULL the type of the other side, and it cannot add a time to a time.
-fn become_interval(null: &mut Expr, other: &Expr, schema: &DFSchema) {
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Null, _))
+}
+
+/// DataFusion would give a NULL or a parameter the type of the other side, and it cannot add a time to a time.
+fn become_interval(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
+    let is_time = |data_type: DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_));
     // Checked first, because the types of long sums are slow to find.
-    let is_null = matches!(null, Expr::Literal(ScalarValue::Null, _));
-    let is_time = |data_type: DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..));
-    if is_null && other.get_type(schema).is_ok_and(is_time) {
-        *null = lit(ScalarValue::IntervalMonthDayNano(None));
+    let is_untyped = is_null(operand) || matches!(operand, Expr::Placeholder(parameter) if parameter.field.is_none());
+    if !is_untyped || !other.get_type(schema).is_ok_and(is_time) {
+        return;
+    }
+    let null = ScalarValue::IntervalMonthDayNano(None);
+    match operand {
+        Expr::Placeholder(parameter) => parameter.field = Some(Arc::new(Field::new("", null.data_type(), true))),
+        operand => *operand = lit(null),
     }
 }
 

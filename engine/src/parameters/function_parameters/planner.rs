@@ -17,6 +17,7 @@ use super::unset::UnsetTable;
 use super::{FunctionParameters, SlotValues};
 use crate::parameters::{parameter_number, parameter_numbers};
 use common::error::EngineError;
+use common::messages::counted;
 
 impl RelationPlanner for FunctionParameters {
     fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
@@ -186,7 +187,7 @@ fn literal(value: ScalarAndMetadata) -> Expr {
 }
 
 fn no_value(parameter: &str, values: usize) -> EngineError {
-    let count = if values == 0 { "no value".to_string() } else { format!("{values} values") };
+    let count = if values == 0 { "no value".to_string() } else { counted(values, "value") };
     let message = format!("the statement has the parameter {parameter} and was given {count}");
     let hint = "run it with a value for each parameter; those of PREPARE are given by EXECUTE".to_string();
     EngineError::Sql { message, position: None, hint: Some(hint) }

@@ -5,7 +5,7 @@
 //!
 //! Many of DataFusion's functions do not take an untyped NULL, and its `array_has_all(NULL, [])` is true. `array_has_any` and
 //! `array_intersect` find NULL in a list that has NULL, and `array_has_all` looks for it. `array_sort` puts NULLs first,
-//! but ORDER BY takes them for the greatest values.
+//! but ORDER BY takes them for the greatest values. `array_length` is unsigned, and a sum of it and a BIGINT would be a DECIMAL.
 
 use std::slice;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ use common::error::function::wrong_argument_count;
 use common::masked_values::hidden_beneath;
 use common::type_names::declared_name;
 
+const LENGTH: &str = "array_length";
+
 /// The positions of arguments that are elements. The others are lists, maps and numbers.
 const FUNCTIONS: [(&str, &[usize]); 30] = [
     ("array_has", &[1]),
@@ -54,7 +56,7 @@ const FUNCTIONS: [(&str, &[usize]); 30] = [
     ("array_any_value", &[]),
     ("array_concat", &[]),
     ("array_dims", &[]),
-    ("array_length", &[]),
+    (LENGTH, &[]),
     ("array_max", &[]),
     ("array_min", &[]),
     ("array_pop_back", &[]),
@@ -72,7 +74,7 @@ const NEED_A_TYPE: [&str; 14] = [
     "array_any_value",
     "array_concat",
     "array_dims",
-    "array_length",
+    LENGTH,
     "array_max",
     "array_min",
     "array_pop_back",
@@ -143,6 +145,18 @@ impl OfElements {
                 plan_err!("{} cannot be computed of {}", self.inner.name(), types.join(" and "))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// `value IN list`, where the list is a parameter.
+    fn coerced_of_in(&self, list: &DataType, value: &DataType) -> Result<Vec<DataType>> {
+        if !list.is_list() && !list.is_null() {
+            return plan_err!("IN ? takes a list, and was given {}; IN (?) takes one value", declared_name(list));
+        }
+        let types = [list.clone(), value.clone()];
+        match self.coerced(&self.met(&types).unwrap_or_else(|| types.to_vec())) {
+            Ok(coerced) => Ok(coerced),
+            Err(_) => plan_err!("{} IN {} cannot be compared", declared_name(value), declared_name(list)),
         }
     }
 
@@ -218,6 +232,7 @@ impl ScalarUDFImpl for OfElements {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [DataType::Null] if self.name.starts_with("map_") => Ok(vec![map_of_nulls(DataType::Null)]),
+            [list, value] if self.name == ANY_EQUALS => self.coerced_of_in(list, value),
             _ => {
                 let types = self.with_lists(types);
                 self.coerced(&self.met(&types).unwrap_or(types))
@@ -226,11 +241,12 @@ impl ScalarUDFImpl for OfElements {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(types)
+        if self.name == LENGTH { Ok(DataType::Int64) } else { self.inner.return_type(types) }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        let field = self.inner.return_field_from_args(args)?;
+        Ok(if self.name == LENGTH { Arc::new(field.as_ref().clone().with_data_type(DataType::Int64)) } else { field })
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
@@ -273,6 +289,9 @@ impl ScalarUDFImpl for OfElements {
         }
         if matches!(self.name, "array_has_any" | "array_has_all") {
             return self.unknown_of_null(args);
+        }
+        if self.name == LENGTH {
+            return self.inner.invoke_with_args(args)?.cast_to(&DataType::Int64, None);
         }
         if self.name != ANY_EQUALS {
             return self.inner.invoke_with_args(args);
