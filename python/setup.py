@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setuptools import Distribution, setup
+from setuptools import Distribution, __version__, setup
 
 HERE = Path(__file__).resolve().parent
 ENGINE, PROGRAM = HERE / "quiver" / "_quiver.abi3.so", HERE.parent / "bin" / "quiver"
@@ -16,6 +16,10 @@ class OfThisPlatform(Distribution):
     def has_ext_modules(self):
         return True
 
+
+# pip installs it, but not with --no-build-isolation. An older one shows its whole schema of pyproject.toml.
+if int(__version__.split(".")[0]) < 77:
+    sys.exit(f"setuptools 77 or a later one makes the wheel, and this is {__version__}: run `pip install -U setuptools` first")
 
 if missing := [str(path) for path in (ENGINE, PROGRAM) if not path.exists()]:
     sys.exit(f"{' and '.join(missing)} not found: run `make build` in {HERE.parent} first")

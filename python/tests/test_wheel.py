@@ -1,5 +1,6 @@
 """A wheel, of files that stand for what `make build` compiles."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,13 @@ class Wheel(unittest.TestCase):
         done = self.built()
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("run `make build`", done.stdout + done.stderr)
+
+    def test_an_old_setuptools_is_refused_in_one_sentence(self):
+        (self.clone / "setuptools.py").write_text("__version__, Distribution, setup = '65.5.0', object, None")
+        words, env = [sys.executable, "python/setup.py"], {**os.environ, "PYTHONPATH": str(self.clone)}
+        done = subprocess.run(words, cwd=self.clone, env=env, capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"\Asetuptools 77 or a later one makes the wheel, and this is 65\.5\.0: run .*\n\Z")
 
 
 if __name__ == "__main__":
