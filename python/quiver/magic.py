@@ -1,6 +1,6 @@
 """`%load_ext quiver`: `%sql` and `%%sql` in notebooks, by JupySQL's conventions.
 
-    %sql quiver:///store                 connect in process; grpc://host:port over the network
+    %sql quiver:///store                 connect in process; grpc://host:port over the network;  quiver:///store?read_only=true
     %sql con                             use a connection that is a variable
     %sql quiver:///store --alias mine    give it a name; `%sql mine` goes back to it
     %sql SELECT 1                        one line;  %%sql  the whole cell
@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
@@ -106,6 +107,25 @@ class Options:
             raise UsageError(f"{self.file} cannot be read: {error}") from None
 
 
+_OPTIONS = ("read_only", "memory_limit", "query_memory_limit", "spill_dir", "threads")
+
+
+def _opened(url: str) -> Connection:
+    """The store of a URL. Options of `quiver.open` follow its path, as in SQLAlchemy: `?read_only=true&memory_limit=4GB`."""
+    path, _, query = url.removeprefix("quiver://").removeprefix("/").partition("?")
+    options: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    if unknown := [name for name in options if name not in _OPTIONS]:
+        raise UsageError(f'there is no option "{unknown[0]}" of a store; there are {", ".join(_OPTIONS)}')
+    if (read_only := options.get("read_only", "false").lower()) not in ("true", "false"):
+        raise UsageError(f'"{read_only}" is neither true nor false')
+    options["read_only"] = read_only == "true"
+    if "threads" in options:
+        if not options["threads"].isdigit():
+            raise UsageError(f'"{options["threads"]}" is no number of threads')
+        options["threads"] = int(options["threads"])
+    return embedded.open(Path(path).expanduser() if path else None, **options)
+
+
 @magics_class
 class SqlMagics(Magics):
     def __init__(self, shell: Any):
@@ -165,8 +185,7 @@ class SqlMagics(Magics):
         if usable := [connection for connection in known if not connection.is_closed]:
             self.current = usable[0]
         elif name.startswith("quiver://"):
-            path = name.removeprefix("quiver://").removeprefix("/")
-            self.current = embedded.open(Path(path).expanduser() if path else None)
+            self.current = _opened(name)
         elif name.startswith(("grpc://", "grpc+tls://")):
             from .remote import connect
 

@@ -126,6 +126,18 @@ class MagicInProcess(Magic, InProcess):
     def address(self):
         return f"quiver:///{self.place}"
 
+    def test_options_of_a_store_follow_its_path(self):
+        with tempfile.TemporaryDirectory(prefix="quiver-test-") as directory:
+            quiver.open(f"{directory}/store").close()
+            self.shell.run_line_magic("sql", f"quiver:///{directory}/store?read_only=true&threads=1")
+            with self.assertRaisesRegex(quiver.OperationalError, "open read-only"):
+                self.shell.run_line_magic("sql", "CREATE TABLE refused (a INT)")
+            self.shell.run_line_magic("sql", f"--close quiver:///{directory}/store?read_only=true&threads=1")
+            self.assertEqual(os.listdir(directory), ["store"])
+        for query, why in (("readonly=true", 'no option "readonly"'), ("read_only=maybe", "neither"), ("threads=x", "no number")):
+            with self.subTest(query), self.assertRaisesRegex(UsageError, why):
+                self.shell.run_line_magic("sql", f"quiver:///{self.place}?{query}")
+
 
 class MagicRemote(Magic, Remote):
     def address(self):
