@@ -3,6 +3,7 @@ were prepared for a single use."""
 
 from __future__ import annotations
 
+import atexit
 import threading
 import weakref
 from contextlib import suppress
@@ -41,6 +42,7 @@ class Releases:
                 arguments = (self._client, self._headers, self._requests, self._stopped)
                 self._thread = threading.Thread(target=_run, args=arguments, name="quiver-release", daemon=True)
                 self._thread.start()
+                _with_threads.add(self)
 
     @property
     def is_here(self) -> bool:
@@ -73,3 +75,14 @@ def _run(client: flight.FlightClient, headers: Headers, requests: Requests, stop
         # An object that was fetched or has ended is unknown to the server; one that is not released now expires.
         with suppress(pa.ArrowException, flight.FlightError, OSError):
             list(client.do_action(flight.Action(*arguments), flight.FlightCallOptions(headers=headers, timeout=ANSWER_S)))
+
+
+_with_threads: weakref.WeakSet[Releases] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A thread that is in a call of pyarrow when the interpreter ends would abort the process."""
+    for releases in list(_with_threads):
+        if releases.is_here:
+            releases.stop()
