@@ -26,7 +26,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ),
     (
         "COPY TO",
-        "COPY table | (SELECT …) TO 'file' [(option, …)], where an option is: FORMAT parquet|csv|json|arrow, COMPRESSION gzip|zstd|none, and of CSV: HEADER true|false, DELIMITER ';'",
+        "COPY table | (SELECT …) TO 'file' [(option, …)], where an option is: FORMAT parquet|csv|json|arrow, and of CSV: HEADER true|false, DELIMITER ';'; the end of the name compresses: .csv.gz, .json.zst",
     ),
     ("DROP", "DROP TABLE|VIEW|SCHEMA|SNAPSHOT [IF EXISTS] name"),
     ("FOR VERSION", "SELECT … FROM table FOR VERSION AS OF n | 'snapshot' [AS alias]"),

@@ -110,7 +110,7 @@ class Options:
 _OPTIONS = ("read_only", "memory_limit", "query_memory_limit", "spill_dir", "threads")
 
 
-def _opened(url: str) -> Connection:
+def _store(url: str) -> Connection:
     """The store of a URL. Options of `quiver.open` follow its path, as in SQLAlchemy: `?read_only=true&memory_limit=4GB`."""
     path, _, query = url.removeprefix("quiver://").removeprefix("/").partition("?")
     options: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
@@ -120,7 +120,7 @@ def _opened(url: str) -> Connection:
         raise UsageError(f'"{read_only}" is neither true nor false')
     options["read_only"] = read_only == "true"
     if "threads" in options:
-        if not options["threads"].isdigit():
+        if not options["threads"].isdecimal():
             raise UsageError(f'"{options["threads"]}" is no number of threads')
         options["threads"] = int(options["threads"])
     return embedded.open(Path(path).expanduser() if path else None, **options)
@@ -185,7 +185,7 @@ class SqlMagics(Magics):
         if usable := [connection for connection in known if not connection.is_closed]:
             self.current = usable[0]
         elif name.startswith("quiver://"):
-            self.current = _opened(name)
+            self.current = _store(name)
         elif name.startswith(("grpc://", "grpc+tls://")):
             from .remote import connect
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence, ValuesView
 from datetime import date, datetime, time
 from typing import Any
@@ -10,6 +11,8 @@ import pyarrow as pa
 
 from . import tensors, tokens
 from .errors import ProgrammingError
+
+_NUMBERED = re.compile(r"\?|\$\d")
 
 Values = Sequence[Any] | Mapping[str, Any]
 """The values of `?` or `$1`, `$2`, …, or those of `:name` or `$name`."""
@@ -42,12 +45,11 @@ def rows_in_order(sql: str, rows: Iterable[Values]) -> tuple[str, Sequence[Seque
 
 def _check_numbered(sql: str) -> None:
     # Decided without splitting the text where that is possible: it may have megabytes.
-    if "?" in sql or not (":" in sql or "$" in sql):
+    if _NUMBERED.search(sql) or not (":" in sql or "$" in sql):
         return
-    found = list(tokens.tokens(sql))
-    names = [token["parameter"] for token in found if token["parameter"]]
-    if names and not any(token["number"] for token in found):
-        raise ProgrammingError(f"the parameter :{names[0]} has a name, and the values have none", hint=f'give a dict: {{"{names[0]}": …}}')
+    if token := next((token for token in tokens.tokens(sql) if token["parameter"]), None):
+        hint = f'give a dict: {{"{token["parameter"]}": …}}'
+        raise ProgrammingError(f"the parameter {token[0]} has a name, and the values have none", hint=hint)
 
 
 def _numbered(sql: str, names: Collection[str]) -> tuple[str, list[str]]:
@@ -167,8 +169,9 @@ def _unsigned(values: list[Any]) -> pa.DataType | None:
 
 def _nanoseconds(values: list[Any]) -> pa.Array | None:
     """Times of pandas in nanoseconds, which Python's types cannot hold."""
-    known = [value for value in values if value is not None and not isinstance(value, pa.MonthDayNano)]
-    finer = [value for value in known if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)]
+    known = [value for value in values if value is not None]
+    times = [value for value in known if not isinstance(value, pa.MonthDayNano)]
+    finer = [value for value in times if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)]
     if not finer:
         return None
     if not all(type(value) is type(finer[0]) for value in known):

@@ -212,6 +212,7 @@ class Results:
             ("day - ?", two, datetime.date(2024, 1, 29)),
             ("day + ?", month, datetime.date(2024, 2, 29)),
             ("day + ?", 2, datetime.date(2024, 2, 2)),
+            ("day - ?", 2, datetime.date(2024, 1, 29)),
             ("day - ?", datetime.date(2024, 1, 1), 30),
             ("moment + ?", two, datetime.datetime(2024, 2, 2, 12)),
             ("moment - ?", two, datetime.datetime(2024, 1, 29, 12)),

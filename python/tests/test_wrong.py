@@ -77,7 +77,7 @@ class Wrong:
             ("SELECT ?, :a", {"a": 1}, r"the statement has \?, and its parameters have names"),
             ("SELECT $1, :a", {"a": 1}, r"the statement has \$1, and its parameters have names"),
             ("SELECT :a", [1], r'the parameter :a has a name, and the values have none; give a dict: {"a": …}'),
-            ("SELECT 1 WHERE 1 IN ?", [1], r"IN \? takes a list, and was given BIGINT; IN \(\?\) takes one value"),
+            ("SELECT 1 WHERE 1 IN ?", [1], r"IN \? and = ANY \(\?\) take a list, and were given BIGINT; IN \(\?\) takes one value"),
             ("SELECT 1 WHERE 'x' IN ?", [[1]], r"VARCHAR IN BIGINT\[\] cannot be compared"),
             ("SELECT value FROM range(3) AS r (value) WHERE value IN (?)", [[1]], r"no BIGINT; .* write IN \? without parentheses"),
         ]:

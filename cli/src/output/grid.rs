@@ -133,7 +133,7 @@ impl Grid {
         }
         let mut style = self.look.style;
         let mut table = Table::new();
-        table.add_rows(rows.into_iter().map(|line| self.shown(line.cells, Cell::new("…"))));
+        table.add_rows(rows.into_iter().map(|line| self.with_dots(line.cells, Cell::new("…"))));
         if is_first {
             self.narrow(&mut table);
             table.set_header(self.head());
@@ -165,13 +165,13 @@ impl Grid {
             };
             Cell::new_owned(lines.iter().map(cut).collect::<Vec<_>>().join("\n")).set_alignment(*alignment)
         };
-        let header = self.shown(self.header.clone(), dots_head(self.omitted.as_ref().map_or(0, Range::len)));
-        let alignments = self.shown(self.alignments.clone(), CellAlignment::Left);
+        let header = self.with_dots(self.header.clone(), dots_head(self.omitted.as_ref().map_or(0, ExactSizeIterator::len)));
+        let alignments = self.with_dots(self.alignments.clone(), CellAlignment::Left);
         header.iter().zip(&alignments).enumerate().map(cell).collect()
     }
 
     /// What the columns have, with `dots` for those that are left out.
-    fn shown<T>(&self, mut columns: Vec<T>, dots: T) -> Vec<T> {
+    fn with_dots<T>(&self, mut columns: Vec<T>, dots: T) -> Vec<T> {
         if let Some(omitted) = &self.omitted {
             columns.splice(omitted.clone(), [dots]);
         }
@@ -185,7 +185,7 @@ impl Grid {
         if self.omitted.is_some() {
             let rows: Vec<Vec<Cell>> = table.row_iter().map(|row| row.cell_iter().cloned().collect()).collect();
             *table = Table::new();
-            table.add_rows(rows.into_iter().map(|cells| self.shown(cells, Cell::new("…"))));
+            table.add_rows(rows.into_iter().map(|cells| self.with_dots(cells, Cell::new("…"))));
         }
     }
 
@@ -215,14 +215,15 @@ impl Grid {
         if let Some(cut) = widest_cut(&columns) {
             return Some((None, cut_widths(&columns, cut).collect()));
         }
-        (2..columns.len()).rev().find_map(|kept| {
-            let omitted = kept.div_ceil(2)..columns.len() - kept / 2;
+        // Each column takes three characters at least.
+        (2..columns.len().min(usize::from(narrow_max) / 3)).rev().find_map(|count| {
+            let omitted = count.div_ceil(2)..columns.len() - count / 2;
             let dots = dots_head(omitted.len()).iter().map(|line| line.chars().count()).max();
             let dots = dots.and_then(|chars| u16::try_from(chars).ok()).unwrap_or(u16::MAX);
-            let mut shown = columns.clone();
-            shown.splice(omitted.clone(), [(dots, dots)]);
-            let cut = widest_cut(&shown)?;
-            Some((Some(omitted), cut_widths(&shown, cut).collect()))
+            let mut with_dots = columns.clone();
+            with_dots.splice(omitted.clone(), [(dots, dots)]);
+            let cut = widest_cut(&with_dots)?;
+            Some((Some(omitted), cut_widths(&with_dots, cut).collect()))
         })
     }
 

@@ -68,9 +68,9 @@ pub struct Layout {
     pub expanded: bool,
     /// Show at most this many rows, the first and the last ones.
     pub rows_max: Option<usize>,
-    /// Wrap cells so that the table is no wider than this.
+    /// Wrap cells so that the table is no wider than this, if `narrow_max` did not do it.
     pub width_max: Option<u16>,
-    /// Cut texts so that the table is no wider than this, if it can be so narrow.
+    /// Cut texts and leave out columns in the middle, so that the table is no wider than this.
     pub narrow_max: Option<u16>,
 }
 

@@ -63,7 +63,7 @@ pub enum EngineError {
     NotOwnQuery { id: u64 },
     #[error("statement {id} has done its work: it is being committed, or only its answer was not read yet")]
     QueryDone { id: u64 },
-    /// A foreign plan cannot be used.
+    /// A foreign plan cannot be used, or an error gets another hint.
     #[error("{}", bounded(message))]
     Plan { message: String, hint: Option<String>, kind: ErrorKind },
     /// Another machine, or an object on it, is unreachable for now.

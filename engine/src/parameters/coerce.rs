@@ -121,13 +121,19 @@ pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result
     if *target_type == DataType::Null || value.data_type() == *target_type {
         return Ok(value);
     }
+    // `day - 2` is a day. As a date, 2 would be the third day of 1970.
+    if is_query && *target_type == DataType::Date32 && value.data_type().is_integer() {
+        return Ok(value);
+    }
     let source = Field::new("", value.data_type(), true);
     match scalar_as(&value, &source, field, false) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
         // `day - ?` takes a day or an interval, `day + ?` an interval or a number, `? + INTERVAL '1 day'` an interval or a day.
         Err(_) if is_query && is_of_times(target_type, &value.data_type()) => Ok(match value.data_type() {
-            DataType::Duration(_) => value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano))?,
+            DataType::Duration(_) => {
+                value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano)).map_err(|_| wrong_value(field, &value))?
+            }
             _ => value,
         }),
         // The value is out of the range of the type.

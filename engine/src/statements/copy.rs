@@ -14,12 +14,12 @@ use table::catalog::resolve;
 
 /// Returns the number of rows copied.
 pub async fn copy_from(ctx: &StatementContext, copy: CopyFrom) -> Result<u64, EngineError> {
-    let CopyFrom { table: copied, path, options } = copy;
+    let CopyFrom { table: name, path, options } = copy;
     let options = ReadOptions { directories: ctx.catalog.file_directories().clone(), ..read_options(&options)? };
-    let reference = TableReference::parse_str(&copied);
+    let reference = TableReference::parse_str(&name);
     ctx.catalog.check_stored(&reference, "COPY FROM a file into")?;
     let (namespace, table) = resolve(&reference)?;
-    let hint = format!("CREATE TABLE {copied} AS FROM '{}' makes it", path.replace('\'', "''"));
+    let hint = format!("CREATE TABLE {name} AS FROM '{}' makes it", path.replace('\'', "''"));
     let paths = [path];
     let scan = blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     let load_options = LoadOptions { namespace, table, order_by: Vec::new(), mode: LoadMode::AppendExisting };

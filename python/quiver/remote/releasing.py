@@ -61,10 +61,13 @@ class Releases:
         self.prepare()
         self._requests.put(("ClosePreparedStatement", messages.close_prepared(handle)))
 
-    def stop(self) -> None:
-        """Stops the thread. What is not released ends with the session."""
+    def signal(self) -> None:
         self._stopped.set()
         self._requests.put(None)
+
+    def stop(self) -> None:
+        """Stops the thread. What is not released ends with the session."""
+        self.signal()
         # The garbage collector may close a connection on that very thread, which cannot join itself.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(ANSWER_S)
@@ -83,6 +86,8 @@ _with_threads: weakref.WeakSet[Releases] = weakref.WeakSet()
 @atexit.register
 def _stop_all() -> None:
     """A thread that is in a call of pyarrow when the interpreter ends would abort the process."""
-    for releases in list(_with_threads):
-        if releases.is_here:
-            releases.stop()
+    here = [releases for releases in list(_with_threads) if releases.is_here]
+    for releases in here:
+        releases.signal()
+    for releases in here:
+        releases.stop()

@@ -73,7 +73,7 @@ class QuiverDialect(default.DefaultDialect):
         _check_known(options, opened)
         _with_truths(options, "read_only", "autocommit")
         if "threads" in options:
-            if not str(options["threads"]).isdigit():
+            if not str(options["threads"]).isdecimal():
                 raise exc.ArgumentError(f'"{options["threads"]}" is no number of threads')
             options["threads"] = int(options["threads"])
         return [url.database or None], options

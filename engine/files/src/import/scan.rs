@@ -60,10 +60,10 @@ fn with_types(schema: &SchemaRef, options: &ReadOptions) -> Result<SchemaRef, Im
 }
 
 fn no_column(name: &str, schema: &Schema) -> ImportError {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let hint = match nearest(name, names.iter().copied()) {
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
+    let hint = match nearest(name, names()) {
         Some(near) => format!("did you mean {near:?}?"),
-        None => format!("the files have {}", names.join(", ")),
+        None => format!("the files have {}", names().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")),
     };
     ImportError::NoColumn { column: name.to_owned(), hint }
 }

@@ -56,8 +56,8 @@ fn is_null(expr: &Expr) -> bool {
 fn become_interval(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
     let is_time = |data_type: DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..) | DataType::Time64(_));
     // Checked first, because the types of long sums are slow to find.
-    let is_untyped = is_null(operand) || matches!(operand, Expr::Placeholder(parameter) if parameter.field.is_none());
-    if !is_untyped || !other.get_type(schema).is_ok_and(is_time) {
+    let takes_type = is_null(operand) || matches!(operand, Expr::Placeholder(parameter) if parameter.field.is_none());
+    if !takes_type || !other.get_type(schema).is_ok_and(is_time) {
         return;
     }
     let null = ScalarValue::IntervalMonthDayNano(None);
@@ -69,7 +69,7 @@ fn become_interval(operand: &mut Expr, other: &Expr, schema: &DFSchema) {
 
 /// Beside a list, NULL is a list and not an element, as in PostgreSQL.
 fn become_operand(null: &mut Expr, other: &Expr, schema: &DFSchema) {
-    if !matches!(null, Expr::Literal(ScalarValue::Null, _)) {
+    if !is_null(null) {
         return;
     }
     match other.get_type(schema) {

@@ -5,7 +5,7 @@
 //!
 //! Many of DataFusion's functions do not take an untyped NULL, and its `array_has_all(NULL, [])` is true. `array_has_any` and
 //! `array_intersect` find NULL in a list that has NULL, and `array_has_all` looks for it. `array_sort` puts NULLs first,
-//! but ORDER BY takes them for the greatest values. `array_length` is unsigned, and a sum of it and a BIGINT would be a DECIMAL.
+//! but ORDER BY takes them for the greatest values.
 
 use std::slice;
 use std::sync::Arc;
@@ -33,10 +33,8 @@ use common::error::function::wrong_argument_count;
 use common::masked_values::hidden_beneath;
 use common::type_names::declared_name;
 
-const LENGTH: &str = "array_length";
-
 /// The positions of arguments that are elements. The others are lists, maps and numbers.
-const FUNCTIONS: [(&str, &[usize]); 30] = [
+const FUNCTIONS: [(&str, &[usize]); 32] = [
     ("array_has", &[1]),
     ("array_append", &[1]),
     ("array_prepend", &[0]),
@@ -56,13 +54,15 @@ const FUNCTIONS: [(&str, &[usize]); 30] = [
     ("array_any_value", &[]),
     ("array_concat", &[]),
     ("array_dims", &[]),
-    (LENGTH, &[]),
+    ("array_length", &[]),
     ("array_max", &[]),
     ("array_min", &[]),
+    ("array_ndims", &[]),
     ("array_pop_back", &[]),
     ("array_pop_front", &[]),
     ("array_slice", &[]),
     ("array_to_string", &[]),
+    ("cardinality", &[]),
     ("empty", &[]),
     ("map_keys", &[]),
     ("map_values", &[]),
@@ -74,7 +74,7 @@ const NEED_A_TYPE: [&str; 14] = [
     "array_any_value",
     "array_concat",
     "array_dims",
-    LENGTH,
+    "array_length",
     "array_max",
     "array_min",
     "array_pop_back",
@@ -127,6 +127,11 @@ struct OfElements {
 }
 
 impl OfElements {
+    /// DataFusion counts in BIGINT UNSIGNED, and a sum of that and a BIGINT would be a DECIMAL.
+    fn is_count(&self) -> bool {
+        matches!(self.name, "array_length" | "array_ndims" | "array_position" | "cardinality")
+    }
+
     /// The types that the function itself coerces its arguments to.
     fn coerced(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         if self.inner.signature().type_signature == TypeSignature::UserDefined {
@@ -151,7 +156,7 @@ impl OfElements {
     /// `value IN list`, where the list is a parameter.
     fn coerced_of_in(&self, list: &DataType, value: &DataType) -> Result<Vec<DataType>> {
         if !list.is_list() && !list.is_null() {
-            return plan_err!("IN ? takes a list, and was given {}; IN (?) takes one value", declared_name(list));
+            return plan_err!("IN ? and = ANY (?) take a list, and were given {}; IN (?) takes one value", declared_name(list));
         }
         let types = [list.clone(), value.clone()];
         match self.coerced(&self.met(&types).unwrap_or_else(|| types.to_vec())) {
@@ -241,12 +246,12 @@ impl ScalarUDFImpl for OfElements {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        if self.name == LENGTH { Ok(DataType::Int64) } else { self.inner.return_type(types) }
+        if self.is_count() { Ok(DataType::Int64) } else { self.inner.return_type(types) }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let field = self.inner.return_field_from_args(args)?;
-        Ok(if self.name == LENGTH { Arc::new(field.as_ref().clone().with_data_type(DataType::Int64)) } else { field })
+        Ok(if self.is_count() { Arc::new(field.as_ref().clone().with_data_type(DataType::Int64)) } else { field })
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
@@ -290,7 +295,7 @@ impl ScalarUDFImpl for OfElements {
         if matches!(self.name, "array_has_any" | "array_has_all") {
             return self.unknown_of_null(args);
         }
-        if self.name == LENGTH {
+        if self.is_count() {
             return self.inner.invoke_with_args(args)?.cast_to(&DataType::Int64, None);
         }
         if self.name != ANY_EQUALS {
