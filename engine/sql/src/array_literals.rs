@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::walk::WalkMut;
+use crate::walk::walk_statement_mut;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Subscript,
@@ -14,13 +14,7 @@ const FUNCTION: &str = "make_array";
 
 /// Changes the statement in place, after all steps that derive names from its text. Lists of constants stay, because they can be long.
 pub fn rewrite_arrays(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = statement.walk_mut(&mut ArrayRewriter::default());
-        }
-        Statement::Explain(explain) => rewrite_arrays(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
-    }
+    let _ = walk_statement_mut(statement, &mut ArrayRewriter::default());
 }
 
 #[derive(Default)]

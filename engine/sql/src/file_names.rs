@@ -6,17 +6,11 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Select, TableAlias, TableFactor, TableWithJoins, VisitorMut};
 
-use crate::walk::WalkMut;
+use crate::walk::walk_statement_mut;
 use common::file_format::is_file_name;
 
 pub fn name_files(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = statement.walk_mut(&mut Selects);
-        }
-        Statement::Explain(explain) => name_files(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
-    }
+    let _ = walk_statement_mut(statement, &mut Selects);
 }
 
 struct Selects;

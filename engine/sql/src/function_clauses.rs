@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::fragments::expr_of;
 use super::merged_names::normalized;
-use crate::walk::WalkMut;
+use crate::walk::{into_result, walk_statement_mut};
 use common::error::EngineError;
 
 /// Aggregates whose result is exactly the same in any order.
@@ -37,16 +37,7 @@ const OF_NUMBERS: [&str; 13] = [
 
 /// Refuses such clauses or drops them. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
-    let mut calls = Calls { state };
-    let done = match statement {
-        Statement::Statement(statement) => statement.walk_mut(&mut calls),
-        Statement::Explain(explain) => return check_clauses(state, &mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
-    };
-    match done {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(walk_statement_mut(statement, &mut Calls { state }))
 }
 
 struct Calls<'a> {

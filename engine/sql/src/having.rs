@@ -5,32 +5,23 @@ use std::ops::ControlFlow;
 
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, GroupByExpr, Query, Select, Visit, VisitMut, Visitor, VisitorMut};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, GroupByExpr, Query, Select, Visit, Visitor, VisitorMut};
 
 use super::fragments::expr_of;
 use super::merged_names::normalized;
+use crate::walk::{Walk, walk_statement, walk_statement_mut};
 use common::error::EngineError;
 
 /// Whether a SELECT in the statement has HAVING, but neither GROUP BY nor an aggregate.
 pub fn lacks_aggregates(state: &SessionState, statement: &Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => Visit::visit(statement.as_ref(), &mut HavingFinder(state)).is_break(),
-        Statement::Explain(explain) => lacks_aggregates(state, &explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
-    }
+    walk_statement(statement, &mut HavingFinder(state)).is_break()
 }
 
 /// Adds an aggregate without effect to the HAVING of each such SELECT.
 pub fn add_aggregates(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
-    match statement {
-        Statement::Statement(statement) => {
-            let aggregate = expr_of("count(*) >= 0").map_err(|error| EngineError::internal(error.to_string()))?;
-            let _ = VisitMut::visit(statement.as_mut(), &mut HavingRewriter { state, aggregate });
-            Ok(())
-        }
-        Statement::Explain(explain) => add_aggregates(state, &mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
-    }
+    let aggregate = expr_of("count(*) >= 0").map_err(|error| EngineError::internal(error.to_string()))?;
+    let _ = walk_statement_mut(statement, &mut HavingRewriter { state, aggregate });
+    Ok(())
 }
 
 /// Aggregates in ORDER BY are not searched: another one beside them has no effect.
@@ -44,7 +35,7 @@ fn lacks_aggregate(state: &SessionState, select: &Select) -> bool {
 
 /// Whether a part of a SELECT contains an aggregate of the rows of this SELECT.
 pub fn has_aggregate(state: &SessionState, part: &impl Visit) -> bool {
-    Visit::visit(part, &mut OwnAggregate { state, depth: 0 }).is_break()
+    part.walk(&mut OwnAggregate { state, depth: 0 }).is_break()
 }
 
 /// Whether the expression is itself a call of an aggregate function, not of a window.

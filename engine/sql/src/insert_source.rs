@@ -10,26 +10,13 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, Visitor};
 
 use super::fragments::query_of;
-use crate::walk::Walk;
+use crate::walk::{Walk, sql_statement_mut};
 use common::error::EngineError;
 
 /// Takes the query out of the statement, if it must be planned separately.
 pub fn take_source(statement: &mut Statement) -> Result<Option<Box<Query>>, EngineError> {
-    let (source, is_run) = match statement {
-        Statement::Statement(statement) => match statement.as_mut() {
-            ast::Statement::Prepare { statement, .. } => (source_of(statement), false),
-            statement => (source_of(statement), true),
-        },
-        Statement::Explain(explain) => match explain.statement.as_mut() {
-            Statement::Statement(statement) => match statement.as_mut() {
-                // EXPLAIN with parameters is planned this way.
-                ast::Statement::Prepare { statement, .. } => (source_of(statement), false),
-                statement => (source_of(statement), false),
-            },
-            _ => (None, false),
-        },
-        _ => (None, false),
-    };
+    let is_run = matches!(&*statement, Statement::Statement(inner) if !matches!(inner.as_ref(), ast::Statement::Prepare { .. }));
+    let source = sql_statement_mut(statement).and_then(source_of);
     let Some(source) = source.filter(|source| source.as_deref().is_some_and(has_inner_values)) else {
         return Ok(None);
     };
@@ -48,6 +35,8 @@ fn source_of(statement: &mut ast::Statement) -> Option<&mut Option<Box<Query>>> 
     match statement {
         ast::Statement::Insert(insert) => Some(&mut insert.source),
         ast::Statement::CreateTable(create) if !create.columns.is_empty() => Some(&mut create.query),
+        // EXPLAIN with parameters is planned this way, too.
+        ast::Statement::Prepare { statement, .. } => source_of(statement),
         _ => None,
     }
 }
@@ -86,9 +75,7 @@ fn is_values(body: &SetExpr) -> bool {
 
 /// Replaces the query of an INSERT by a query with so many columns.
 pub fn put_placeholder(statement: &mut Statement, columns: usize) -> Result<(), EngineError> {
-    if let Statement::Statement(statement) = statement
-        && let ast::Statement::Insert(insert) = statement.as_mut()
-    {
+    if let Some(ast::Statement::Insert(insert)) = sql_statement_mut(statement) {
         let nulls: Vec<String> = names(columns).map(|name| format!("NULL AS {name}")).collect();
         let query = query_of(&format!("SELECT {}", nulls.join(", ")));
         insert.source = Some(Box::new(query.map_err(|error| EngineError::internal(error.to_string()))?));

@@ -6,6 +6,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, SetExpr, Spanned, TableObject};
 
 use super::fragments::query_of;
+use crate::walk::sql_statement;
 use common::error::EngineError;
 
 /// The error with both counts and the position, if the query can be planned and the counts differ; otherwise the original error. `plan`
@@ -15,7 +16,7 @@ pub fn wrong_width(statement: &Statement, error: DataFusionError, plan: impl Fn(
     if !matches!(error.find_root(), DataFusionError::Plan(_)) {
         return error;
     }
-    let Some(insert) = insert_in(statement) else { return error };
+    let Some(insert) = sql_statement(statement).and_then(insert_in) else { return error };
     let Some(message) = counts(insert, plan) else { return error };
     let span = insert.source.as_ref().and_then(|query| Span::try_from_sqlparser_span(query.span()));
     let diagnostic = Diagnostic::new_error(message.clone(), span);
@@ -42,18 +43,10 @@ fn counts(insert: &Insert, plan: impl Fn(Statement) -> Result<LogicalPlan>) -> O
     (source_width != target_width).then(message)
 }
 
-fn insert_in(statement: &Statement) -> Option<&Insert> {
-    match statement {
-        Statement::Statement(statement) => in_sql(statement),
-        Statement::Explain(explain) => insert_in(&explain.statement),
-        _ => None,
-    }
-}
-
-fn in_sql(statement: &ast::Statement) -> Option<&Insert> {
+fn insert_in(statement: &ast::Statement) -> Option<&Insert> {
     match statement {
         ast::Statement::Insert(insert) => Some(insert),
-        ast::Statement::Prepare { statement, .. } => in_sql(statement),
+        ast::Statement::Prepare { statement, .. } => insert_in(statement),
         _ => None,
     }
 }

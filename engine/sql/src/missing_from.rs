@@ -7,18 +7,11 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{FromTable, Spanned, Statement as SqlStatement, Visitor};
 
 use super::locate::offset_of;
-use crate::walk::Walk;
+use crate::walk::{into_result, walk_statement};
 use common::error::EngineError;
 
 pub fn check_from(sql: &str, statement: &Statement) -> Result<(), EngineError> {
-    match statement {
-        Statement::Statement(statement) => match statement.walk(&mut MissingFrom { sql }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        },
-        Statement::Explain(explain) => check_from(sql, &explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
-    }
+    into_result(walk_statement(statement, &mut MissingFrom { sql }))
 }
 
 struct MissingFrom<'a> {

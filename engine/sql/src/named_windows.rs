@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::merged_names::normalized;
-use crate::walk::WalkMut;
+use crate::walk::{WalkMut, into_result};
 use common::error::EngineError;
 
 /// Replaces each named window by its definition. `order_by` is that of the query, if the SELECT is the whole query.
@@ -24,19 +24,9 @@ pub fn inline_named_windows(select: &mut Select, order_by: Option<&mut OrderBy>)
             return Err(wrong(format!("the window {name} is there twice"), "give one of them another name"));
         }
     }
-    let mut done = select.projection.walk_mut(&mut windows);
-    if done.is_continue() {
-        done = select.qualify.walk_mut(&mut windows);
-    }
-    if let Some(order_by) = order_by
-        && done.is_continue()
-    {
-        done = order_by.walk_mut(&mut windows);
-    }
-    match done {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(select.projection.walk_mut(&mut windows))?;
+    into_result(select.qualify.walk_mut(&mut windows))?;
+    order_by.map_or(Ok(()), |order_by| into_result(order_by.walk_mut(&mut windows)))
 }
 
 struct Windows {

@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 use datafusion::common::Span;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Visit, VisitMut,
-    Visitor, VisitorMut,
+    self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Visitor, VisitorMut,
 };
 
 use super::fragments::query_of;
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 use super::unique_names::{NUMBER_MARK, alias, column, hidden_alias};
+use crate::walk::{Walk, WalkMut, sql_statement_mut, walk_statement};
 
 /// A name in an expression, and its position in the text. Without a span it means every occurrence of the name.
 pub type Mention = (String, Option<Span>);
@@ -23,13 +23,13 @@ pub type Mention = (String, Option<Span>);
 /// The statement with renamed result columns, and where the original names are mentioned; `None` if there are none. Those in `results` are
 /// not in the FROM of their query.
 pub fn order_by_input(statement: &Statement, results: &HashSet<Mention>) -> Option<(Statement, HashSet<Mention>)> {
-    if Visit::visit(inner(statement)?, &mut Finding { results }).is_continue() {
+    if walk_statement(statement, &mut Finding { results }).is_continue() {
         return None;
     }
     let mut renamed = statement.clone();
-    let sql = inner_mut(&mut renamed)?;
+    let sql = sql_statement_mut(&mut renamed)?;
     let mut renaming = Renaming { results, depth: usize::from(!is_named_later(sql)), mentions: HashSet::new() };
-    let _ = VisitMut::visit(sql, &mut renaming);
+    let _ = sql.walk_mut(&mut renaming);
     let mentions = renaming.mentions;
     (!mentions.is_empty()).then_some((renamed, mentions))
 }
@@ -39,7 +39,7 @@ pub fn order_by_input(statement: &Statement, results: &HashSet<Mention>) -> Opti
 pub fn certain_results(statement: &Statement, is_column: impl Fn(&str) -> bool) -> HashSet<Mention> {
     let Some((_, mut mentions)) = order_by_input(statement, &HashSet::new()) else { return HashSet::new() };
     let mut names = ColumnNames::default();
-    if inner(statement).is_none_or(|statement| Visit::visit(statement, &mut names).is_break()) {
+    if walk_statement(statement, &mut names).is_break() {
         return HashSet::new();
     }
     mentions.retain(|(name, _)| is_word(name) && !names.columns.contains(name) && !is_column(name));
@@ -135,22 +135,6 @@ fn is_of_selects(mut body: &SetExpr) -> bool {
     }
 }
 
-fn inner(statement: &Statement) -> Option<&ast::Statement> {
-    match statement {
-        Statement::Statement(statement) => Some(statement.as_ref()),
-        Statement::Explain(explain) => inner(&explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => None,
-    }
-}
-
-fn inner_mut(statement: &mut Statement) -> Option<&mut ast::Statement> {
-    match statement {
-        Statement::Statement(statement) => Some(statement.as_mut()),
-        Statement::Explain(explain) => inner_mut(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => None,
-    }
-}
-
 /// Whether the result columns get their names after planning, as those with a changed alias do.
 fn is_named_later(statement: &ast::Statement) -> bool {
     match statement {
@@ -211,7 +195,7 @@ fn names_twice(query: &Query, results: &HashSet<Mention>) -> HashSet<Mention> {
     };
     let mut mentions = Mentions::default();
     for key in keys.iter().filter(|key| bare(&key.expr).is_none()) {
-        let _ = Visit::visit(&key.expr, &mut mentions);
+        let _ = key.expr.walk(&mut mentions);
     }
     let mut mentions = mentions.0;
     let is_result = |name: &String| results.iter().any(|result| result.0 == *name && (result.1.is_none() || mentions.contains(result)));

@@ -21,24 +21,17 @@ use super::recursive_ctes::keep_clauses;
 use super::select_width::check_select_width;
 use super::similar::{replace_escape, replace_similar};
 use super::unique_names::name_branches;
-use crate::walk::WalkMut;
+use crate::walk::{WalkMut, into_result, walk_statement_mut};
 use common::error::EngineError;
 
 /// Changes the statement in place.
 pub fn rewrite(statement: &mut Statement) -> Result<(), EngineError> {
-    match statement {
-        Statement::Statement(statement) => rewrite_part(statement.as_mut()),
-        Statement::Explain(explain) => rewrite(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
-    }
+    into_result(walk_statement_mut(statement, &mut Rewriting))
 }
 
 /// The same for an expression by itself.
 pub fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
-    match part.walk_mut(&mut Rewriting) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(part.walk_mut(&mut Rewriting))
 }
 
 struct Rewriting;

@@ -11,20 +11,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::merged_names::normalized;
-use crate::walk::WalkMut;
+use crate::walk::{WalkMut, into_result, walk_statement_mut};
 use common::error::EngineError;
 use common::names::DEFAULT_NAMESPACE;
 
 pub fn qualify_same_tables(statement: &mut Statement) -> Result<(), EngineError> {
-    let done = match statement {
-        Statement::Statement(statement) => statement.walk_mut(&mut Queries),
-        Statement::Explain(explain) => return qualify_same_tables(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
-    };
-    match done {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(walk_statement_mut(statement, &mut Queries))
 }
 
 struct Queries;
@@ -79,14 +71,8 @@ fn in_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), 
             }
         }
     }
-    let done = match (select.walk_mut(&mut naming), order_by) {
-        (ControlFlow::Continue(()), Some(order_by)) => order_by.walk_mut(&mut naming),
-        (done, _) => done,
-    };
-    match done {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(select.walk_mut(&mut naming))?;
+    order_by.map_or(Ok(()), |order_by| into_result(order_by.walk_mut(&mut naming)))
 }
 
 /// Visits the tables without an alias.

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::having::{has_aggregate, is_aggregate};
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
-use crate::walk::WalkMut;
+use crate::walk::{WalkMut, sql_statement_mut, walk_statement_mut};
 
 /// Between an alias and its number. `SELECT 1 AS a, t.*` has two columns of the same name, and DataFusion finds only one of them.
 pub const NUMBER_MARK: char = '\u{1f}';
@@ -35,11 +35,7 @@ pub fn hidden_alias(alias: &Ident) -> Ident {
 /// unless ORDER BY uses it. A second alias `a` becomes `a_1`, too. Aliases of a table or a view are not renamed: duplicates are an error
 /// there, as in PostgreSQL.
 pub fn alias_duplicate_columns(statement: &mut Statement, beside_wildcards: bool) {
-    let statement = match statement {
-        Statement::Statement(statement) => statement.as_mut(),
-        Statement::Explain(explain) => return alias_duplicate_columns(&mut explain.statement, beside_wildcards),
-        _ => return,
-    };
+    let Some(statement) = sql_statement_mut(statement) else { return };
     let renames_aliases = !matches!(statement, ast::Statement::CreateTable(_) | ast::Statement::CreateView(_));
     let _ = statement.walk_mut(&mut ColumnAliaser { beside_wildcards, renames_aliases });
 }
@@ -222,13 +218,7 @@ impl VisitorMut for UsedNames {
 /// Makes each cast a CASE with one branch, and with the type in its name. DataFusion leaves casts out of names: it refuses
 /// `SELECT sum(a), sum(CAST(a AS DOUBLE))`. It simplifies the CASE to the cast.
 pub fn name_casts(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = statement.walk_mut(&mut CastNamer);
-        }
-        Statement::Explain(explain) => name_casts(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
-    }
+    let _ = walk_statement_mut(statement, &mut CastNamer);
 }
 
 struct CastNamer;

@@ -3,20 +3,14 @@
 
 use std::ops::ControlFlow;
 
-use crate::walk::WalkMut;
+use crate::walk::walk_statement_mut;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Ident, Select, TableAlias, TableFactor, TableWithJoins, VisitorMut};
 
 const NAME: &str = "unnamed_subquery";
 
 pub fn name_subqueries(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = statement.walk_mut(&mut Selects);
-        }
-        Statement::Explain(explain) => name_subqueries(&mut explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
-    }
+    let _ = walk_statement_mut(statement, &mut Selects);
 }
 
 struct Selects;

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::sql::parser;
 use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
@@ -25,6 +26,40 @@ pub trait WalkMut: VisitMut {
 
 impl<T: Visit + ?Sized> Walk for T {}
 impl<T: VisitMut + ?Sized> WalkMut for T {}
+
+/// The statement itself, also if it is inside of EXPLAIN; `None` for those that only DataFusion's parser knows.
+pub fn sql_statement(statement: &parser::Statement) -> Option<&Statement> {
+    match statement {
+        parser::Statement::Statement(statement) => Some(statement.as_ref()),
+        parser::Statement::Explain(explain) => sql_statement(&explain.statement),
+        parser::Statement::CreateExternalTable(_) | parser::Statement::CopyTo(_) | parser::Statement::Reset(_) => None,
+    }
+}
+
+pub fn sql_statement_mut(statement: &mut parser::Statement) -> Option<&mut Statement> {
+    match statement {
+        parser::Statement::Statement(statement) => Some(statement.as_mut()),
+        parser::Statement::Explain(explain) => sql_statement_mut(&mut explain.statement),
+        parser::Statement::CreateExternalTable(_) | parser::Statement::CopyTo(_) | parser::Statement::Reset(_) => None,
+    }
+}
+
+/// A walk over the [`sql_statement`], if there is one.
+pub fn walk_statement<B>(statement: &parser::Statement, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
+    sql_statement(statement).map_or(ControlFlow::Continue(()), |statement| statement.walk(visitor))
+}
+
+pub fn walk_statement_mut<B>(statement: &mut parser::Statement, visitor: &mut dyn VisitorMut<Break = B>) -> ControlFlow<B> {
+    sql_statement_mut(statement).map_or(ControlFlow::Continue(()), |statement| statement.walk_mut(visitor))
+}
+
+/// The error that ended a walk.
+pub fn into_result<E>(walked: ControlFlow<E>) -> Result<(), E> {
+    match walked {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
 
 struct AnyVisitor<'a, B>(&'a mut dyn Visitor<Break = B>);
 struct AnyVisitorMut<'a, B>(&'a mut dyn VisitorMut<Break = B>);

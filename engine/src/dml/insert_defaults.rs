@@ -16,16 +16,13 @@ use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 use sql::fragments::type_of;
+use sql::walk::sql_statement_mut;
 use table::catalog::resolve;
 use table::constraints::{default_expr, identifier};
 
 /// Also if the INSERT is inside of EXPLAIN or PREPARE.
 pub fn fill_defaults(ctx: &StatementContext, statement: &mut Statement) -> Result<(), EngineError> {
-    match statement {
-        Statement::Statement(statement) => fill(ctx, statement),
-        Statement::Explain(explain) => fill_defaults(ctx, &mut explain.statement),
-        _ => Ok(()),
-    }
+    sql_statement_mut(statement).map_or(Ok(()), |statement| fill(ctx, statement))
 }
 
 fn fill(ctx: &StatementContext, statement: &mut ast::Statement) -> Result<(), EngineError> {

@@ -12,6 +12,7 @@ use super::{delete, merge, update, upsert};
 use crate::execution::StatementContext;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
+use sql::walk::sql_statement_mut;
 
 impl StatementContext {
     /// The statement's logical plan; errors have their position in the text.
@@ -28,7 +29,7 @@ impl StatementContext {
 
 /// The plan of a statement that changes rows, `None` for any other.
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
-    let Some(place) = place_of_change(statement) else { return Ok(None) };
+    let Some(place) = sql_statement_mut(statement).and_then(place_of_change) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
     let mut row_change = match change_of(ctx, change).await? {
         Change::Rows(row_change) => row_change,
@@ -49,15 +50,7 @@ enum Change {
     Plain(ast::Statement),
 }
 
-fn place_of_change(statement: &mut Statement) -> Option<&mut ast::Statement> {
-    match statement {
-        Statement::Statement(statement) => place_in(statement),
-        Statement::Explain(explain) => place_of_change(&mut explain.statement),
-        _ => None,
-    }
-}
-
-fn place_in(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
+fn place_of_change(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
     let is_change = match statement {
         ast::Statement::Delete(_) | ast::Statement::Update(_) | ast::Statement::Merge(_) | ast::Statement::Truncate(_) => true,
         ast::Statement::Insert(insert) => insert.on.is_some(),
@@ -68,7 +61,7 @@ fn place_in(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
     };
     match statement {
         change if is_change => Some(change),
-        ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => place_in(statement),
+        ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => place_of_change(statement),
         _ => None,
     }
 }

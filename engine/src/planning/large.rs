@@ -7,7 +7,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, SelectItem, Visitor};
 use pmem_store::{DEFAULT_NAMESPACE, Snapshot};
-use sql::walk::Walk;
+use sql::walk::walk_statement;
 
 /// A longer text takes some milliseconds to plan.
 const LONG_BYTES: usize = 2 << 10;
@@ -40,15 +40,9 @@ pub fn is_large(plan: &LogicalPlan) -> bool {
 
 /// Whether a statement has a `*` and names a very wide stored table.
 pub fn stands_for_many(statement: &Statement, snapshot: &Snapshot) -> bool {
-    match statement {
-        Statement::Statement(statement) => {
-            let mut stars = WildcardFinder::default();
-            let _ = statement.walk(&mut stars);
-            stars.has_some && stars.tables.iter().any(|name| is_wide(name, snapshot))
-        }
-        Statement::Explain(explain) => stands_for_many(&explain.statement, snapshot),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
-    }
+    let mut stars = WildcardFinder::default();
+    let _ = walk_statement(statement, &mut stars);
+    stars.has_some && stars.tables.iter().any(|name| is_wide(name, snapshot))
 }
 
 fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {

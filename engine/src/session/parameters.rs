@@ -25,6 +25,7 @@ use crate::statements::versions::listed_versions;
 use crate::statements::{access, maintenance};
 use common::error::EngineError;
 use common::stack::deep;
+use sql::walk::{sql_statement, sql_statement_mut};
 use sql::{self, PARAMETERS_MAX, Parsed};
 
 /// The parameters and the result columns of a statement.
@@ -246,15 +247,9 @@ fn explained(plan: &LogicalPlan) -> &LogicalPlan {
 
 impl StatementContext {
     /// Planned as by PREPARE, so that DataFusion infers the types of parameters from their context.
-    pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepared, EngineError> {
+    pub(super) async fn prepared(&self, mut statement: Statement) -> Result<Prepared, EngineError> {
         // The statement inside of an EXPLAIN is prepared, because PREPARE cannot express the options of EXPLAIN.
-        let statement = match statement {
-            Statement::Explain(mut explain) => {
-                explain.statement = Box::new(as_prepare(*explain.statement)?);
-                Statement::Explain(explain)
-            }
-            statement => as_prepare(statement)?,
-        };
+        make_prepare(sql_statement_mut(&mut statement).ok_or_else(|| EngineError::internal("no SQL statement"))?);
         let (has_types, used) = (says_types(&statement), last_parameter(&statement));
         let (fields, plan) = match self.plan(statement).await? {
             LogicalPlan::Explain(explain) => {
@@ -277,13 +272,11 @@ impl StatementContext {
     }
 }
 
-fn as_prepare(statement: Statement) -> Result<Statement, EngineError> {
-    let Statement::Statement(statement) = statement else { return Err(EngineError::internal("no SQL statement")) };
-    if matches!(statement.as_ref(), ast::Statement::Prepare { .. }) {
-        return Ok(Statement::Statement(statement));
+fn make_prepare(statement: &mut ast::Statement) {
+    if !matches!(statement, ast::Statement::Prepare { .. }) {
+        let inner = Box::new(std::mem::replace(statement, ast::Statement::UnlockTables));
+        *statement = ast::Statement::Prepare { name: Ident::with_quote('"', "statement"), data_types: Vec::new(), statement: inner };
     }
-    let name = Ident::with_quote('"', "statement");
-    Ok(Statement::Statement(Box::new(ast::Statement::Prepare { name, data_types: Vec::new(), statement })))
 }
 
 fn prepare_in(plan: LogicalPlan) -> Result<Prepare, EngineError> {
@@ -301,11 +294,7 @@ fn says_types(statement: &Statement) -> bool {
 
 /// The highest number of a parameter in the text; 0 if there is none.
 fn last_parameter(statement: &Statement) -> usize {
-    match statement {
-        Statement::Statement(statement) => parameter_numbers(statement.as_ref()).last().copied().unwrap_or(0),
-        Statement::Explain(explain) => last_parameter(&explain.statement),
-        _ => 0,
-    }
+    sql_statement(statement).and_then(|statement| parameter_numbers(statement).last().copied()).unwrap_or(0)
 }
 
 fn changes_rows(plan: &LogicalPlan) -> bool {
@@ -314,22 +303,8 @@ fn changes_rows(plan: &LogicalPlan) -> bool {
 
 /// Queries and statements that change rows, and EXPLAIN of these.
 pub(super) fn takes_parameters(statement: &Statement) -> bool {
-    let statement = match statement {
-        Statement::Statement(statement) => statement,
-        Statement::Explain(explain) => match explain.statement.as_ref() {
-            Statement::Statement(statement) => statement,
-            _ => return false,
-        },
-        _ => return false,
-    };
-    matches!(
-        statement.as_ref(),
-        ast::Statement::Query(_)
-            | ast::Statement::Insert(_)
-            | ast::Statement::Update(_)
-            | ast::Statement::Delete(_)
-            | ast::Statement::Merge(_)
-    )
+    use ast::Statement as Sql;
+    matches!(sql_statement(statement), Some(Sql::Query(_) | Sql::Insert(_) | Sql::Update(_) | Sql::Delete(_) | Sql::Merge(_)))
 }
 
 /// The parameters of the plan, and `argument_parameters` of table functions, which are in no plan. A text may use, or a PREPARE declare,

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins, UnaryOperator,
     Value, Visitor,
@@ -14,7 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 
 use sql::locate::offset_of;
 use sql::parse::{Parsed, parse};
-use sql::walk::Walk;
+use sql::walk::{Walk, walk_statement};
 use table::catalog::constraint_of;
 
 /// What an error says about the wrong part.
@@ -43,13 +42,11 @@ pub fn error_span(sql: &str, state: &SessionState, error: &DataFusionError) -> O
     let wrong = ErrorSpan::of(message)?;
     let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
     let mut search = Search { wrong: &wrong, is_aggregate: &is_aggregate, candidates: Vec::new() };
-    match parse(state, sql).ok()? {
-        Parsed::Statement(statement) => search.in_statement(&statement),
-        Parsed::CreateTable(create, _) => {
-            let _ = create.walk(&mut search);
-        }
+    let _ = match parse(state, sql).ok()? {
+        Parsed::Statement(statement) => walk_statement(&statement, &mut search),
+        Parsed::CreateTable(create, _) => create.walk(&mut search),
         _ => return None,
-    }
+    };
     let start = wrong.start(&search.candidates)?;
     (start.line > 0).then(|| offset_of(sql, start.line, start.column))
 }
@@ -141,16 +138,6 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn in_statement(&mut self, statement: &Statement) {
-        match statement {
-            Statement::Statement(statement) => {
-                let _ = statement.walk(self);
-            }
-            Statement::Explain(explain) => self.in_statement(&explain.statement),
-            Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
-        }
-    }
-
     /// WHERE and QUALIFY, and HAVING if DataFusion treats it as a filter.
     fn in_filter(&mut self, filter: Option<&Expr>) {
         match (self.wrong, filter) {

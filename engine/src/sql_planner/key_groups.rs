@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Visit,
-    VisitMut, Visitor, VisitorMut,
+    Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    Visitor, VisitorMut,
 };
 
 use super::cte_scopes::CteScopes;
 use sql::merged_names::normalized;
+use sql::walk::{Walk, walk_statement, walk_statement_mut};
 use table::catalog::{StatementTables, StoreTable};
 use table::constraints::primary_key;
 
@@ -25,18 +26,12 @@ pub fn is_about_groups(error: &DataFusionError) -> bool {
 
 /// Adds columns to GROUP BY; returns whether any was added.
 pub fn add_keys(tables: &StatementTables<'_>, statement: &mut Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => {
-            let mut names = ColumnPaths::default();
-            let _ = Visit::visit(statement.as_ref(), &mut names);
-            let tables = names.0.into_iter().filter_map(|name| KeyedTable::of(tables, name)).collect();
-            let mut adding = GroupKeyRewriter { tables, ctes: CteScopes::default(), has_added: false };
-            let _ = VisitMut::visit(statement.as_mut(), &mut adding);
-            adding.has_added
-        }
-        Statement::Explain(explain) => add_keys(tables, &mut explain.statement),
-        _ => false,
-    }
+    let mut names = ColumnPaths::default();
+    let _ = walk_statement(statement, &mut names);
+    let tables = names.0.into_iter().filter_map(|name| KeyedTable::of(tables, name)).collect();
+    let mut adding = GroupKeyRewriter { tables, ctes: CteScopes::default(), has_added: false };
+    let _ = walk_statement_mut(statement, &mut adding);
+    adding.has_added
 }
 
 /// A stored table with its columns, and those of its primary key.
@@ -132,10 +127,10 @@ impl GroupKeyRewriter {
                 continue;
             }
             let mut mentioned = ColumnMentions { own, columns: BTreeSet::new() };
-            let _ = Visit::visit(&select.projection, &mut mentioned);
-            let _ = Visit::visit(&select.having, &mut mentioned);
-            let _ = Visit::visit(&select.qualify, &mut mentioned);
-            let _ = order_by.map(|order_by| Visit::visit(order_by, &mut mentioned));
+            let _ = select.projection.walk(&mut mentioned);
+            let _ = select.having.walk(&mut mentioned);
+            let _ = select.qualify.walk(&mut mentioned);
+            let _ = order_by.map(|order_by| order_by.walk(&mut mentioned));
             if select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))) {
                 mentioned.columns.extend(table.columns.iter().cloned());
             }

@@ -12,15 +12,11 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 
 use common::error::EngineError;
-use sql::walk::Walk;
+use sql::walk::{Walk, walk_statement};
 
 /// Whether a statement has such a subquery.
 pub fn has_ordered_subquery(statement: &Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => statement.walk(&mut OrderedSubquery).is_break(),
-        Statement::Explain(explain) => has_ordered_subquery(&explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
-    }
+    walk_statement(statement, &mut OrderedSubquery).is_break()
 }
 
 struct OrderedSubquery;

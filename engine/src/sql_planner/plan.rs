@@ -34,7 +34,7 @@ use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts, with_needed_aliases};
 use sql::unnamed_subqueries::name_subqueries;
-use sql::walk::Walk;
+use sql::walk::walk_statement;
 use table::catalog::{PrivateTable, StatementTables};
 
 pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
@@ -262,11 +262,7 @@ fn may_be_about_groups(statement: &Statement) -> bool {
             }
         }
     }
-    match statement {
-        Statement::Statement(inner) => inner.walk(&mut Groups).is_break(),
-        Statement::Explain(explain) => may_be_about_groups(&explain.statement),
-        _ => false,
-    }
+    walk_statement(statement, &mut Groups).is_break()
 }
 
 /// Whether the error is that DataFusion gives two columns the same name.

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::cte_scopes::CteScopes;
 use common::error::EngineError;
 use common::names::TEMP;
-use sql::walk::WalkMut;
+use sql::walk::{WalkMut, into_result};
 use table::temporary::TemporaryTables;
 
 /// Changes the statement in place. `lowers_names` says whether unquoted names are read in lower case.
@@ -23,7 +23,7 @@ pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Stateme
         return Ok(());
     }
     let mut names = TemporaryNames { tables, lowers_names, ctes: CteScopes::default(), is_view: false };
-    let done = match statement {
+    into_result(match statement {
         Statement::Statement(statement) => statement.walk_mut(&mut names),
         Statement::Explain(explain) => return qualify_temporary_names(tables, &mut explain.statement, lowers_names),
         Statement::CopyTo(copy) => match &mut copy.source {
@@ -31,11 +31,7 @@ pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Stateme
             CopyToSource::Relation(name) => names.name(name),
         },
         Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    };
-    match done {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    })
 }
 
 struct TemporaryNames<'a> {

@@ -13,7 +13,7 @@ use super::super::locate::offset_of;
 use super::name::{split_name, versioned_name};
 use crate::parse_error::parse_error;
 use crate::significant_tokens::{is_word, significant};
-use crate::walk::WalkMut;
+use crate::walk::{WalkMut, walk_statement_mut};
 use common::error::EngineError;
 use common::type_names::quoted;
 
@@ -117,13 +117,7 @@ fn is_written_to(words: &[(usize, &TokenWithSpan)], name: usize) -> bool {
 
 /// Adds aliases, so that columns can be qualified with the table's name for an older version, too.
 pub fn alias_versions(statement: &mut Statement) {
-    match statement {
-        Statement::Statement(statement) => {
-            let _ = statement.walk_mut(&mut Aliases);
-        }
-        Statement::Explain(explain) => alias_versions(&mut explain.statement),
-        _ => {}
-    }
+    let _ = walk_statement_mut(statement, &mut Aliases);
 }
 
 struct Aliases;

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visitor, WildcardAdditionalOptions,
 };
 
-use sql::walk::Walk;
+use sql::walk::{Walk, walk_statement};
 use table::catalog::constraint_of;
 
 pub fn needs_rewrite(select: &Select) -> bool {
@@ -23,11 +23,7 @@ pub fn has_leak(select: &Select) -> bool {
 
 /// Whether the statement contains such a SELECT.
 pub fn has_concerned(statement: &Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => statement.walk(&mut RewriteNeeded).is_break(),
-        Statement::Explain(explain) => has_concerned(&explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
-    }
+    walk_statement(statement, &mut RewriteNeeded).is_break()
 }
 
 struct RewriteNeeded;

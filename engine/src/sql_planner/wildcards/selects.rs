@@ -6,7 +6,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitorMut};
 
 use common::error::EngineError;
-use sql::walk::WalkMut;
+use sql::walk::{into_result, walk_statement_mut};
 
 /// Calls `change` with each SELECT, its number and its ORDER BY. Returns whether any call returned true.
 pub fn each_select(
@@ -14,15 +14,8 @@ pub fn each_select(
     change: impl FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>,
 ) -> Result<bool, EngineError> {
     let mut selects = Selects { change, count: 0, has_changed: false };
-    let visited = match statement {
-        Statement::Statement(statement) => statement.walk_mut(&mut selects),
-        Statement::Explain(explain) => return each_select(&mut explain.statement, selects.change),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    };
-    match visited {
-        ControlFlow::Continue(()) => Ok(selects.has_changed),
-        ControlFlow::Break(error) => Err(error),
-    }
+    into_result(walk_statement_mut(statement, &mut selects))?;
+    Ok(selects.has_changed)
 }
 
 struct Selects<F> {

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart,
     Query, Select, SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor,
 };
-use sql::walk::Walk;
+use sql::walk::{Walk, sql_statement};
 
 /// Lower case. Some identifiers are case-folded and some are not; a false positive only costs one extra column.
 #[derive(Debug)]
@@ -22,11 +22,7 @@ pub struct ReferencedColumns {
 
 /// The query that a statement runs, explains or prepares.
 pub fn query_of(statement: &Statement) -> Option<&Query> {
-    match statement {
-        Statement::Statement(statement) => query_in(statement),
-        Statement::Explain(explain) => query_of(&explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => None,
-    }
+    sql_statement(statement).and_then(query_in)
 }
 
 fn query_in(statement: &ast::Statement) -> Option<&Query> {
