@@ -153,31 +153,18 @@ fn begins_list_with_query(parser: &Parser<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
-    use datafusion::sql::sqlparser::ast::VisitorMut;
-
     use super::super::fragments::expr_of;
     use super::*;
-    use crate::walk::WalkMut;
+    use crate::walk::each_expr_mut;
 
-    struct WithoutParentheses;
-
-    impl VisitorMut for WithoutParentheses {
-        type Break = ();
-
-        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    /// The parsed expression, without parentheses.
+    fn parsed(sql: &str) -> Expr {
+        let mut expr = expr_of(sql).unwrap();
+        each_expr_mut(&mut expr, &mut |expr| {
             if let Expr::Nested(inner) = expr {
                 *expr = inner.as_ref().clone();
             }
-            ControlFlow::Continue(())
-        }
-    }
-
-    /// The parsed expression.
-    fn parsed(sql: &str) -> Expr {
-        let mut expr = expr_of(sql).unwrap();
-        let _ = expr.walk_mut(&mut WithoutParentheses);
+        });
         expr
     }
 

@@ -1,13 +1,9 @@
 //! The names of result columns: an expression without an alias has its own text as its name. DataFusion would name `1 + a`
 //! `Int64(1) + t.a`.
 
-use std::ops::ControlFlow;
-
-use crate::walk::WalkMut;
+use crate::walk::each_expr_mut;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value};
 
 /// The names that the columns of a result should have.
 #[derive(Debug, Default)]
@@ -113,26 +109,19 @@ pub fn text(mut expr: &Expr) -> String {
         expr = inner;
     }
     let mut expr = expr.clone();
-    let _ = expr.walk_mut(&mut OriginalSpelling);
+    each_expr_mut(&mut expr, &mut restore_spelling);
     expr.to_string()
 }
 
 /// Undoes the rewrites from before parsing: `1e3` has become a cast, see `double_literals`.
-struct OriginalSpelling;
-
-impl VisitorMut for OriginalSpelling {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Cast { expr: inner, data_type: DataType::Double(ExactNumberInfo::None), .. } = expr
-            && let Expr::Value(value) = inner.as_ref()
-            && let Value::SingleQuotedString(digits) = &value.value
-            && digits.contains(['e', 'E'])
-            && digits.starts_with(|first: char| first.is_ascii_digit() || first == '.')
-        {
-            *expr = Expr::Value(Value::Number(digits.clone(), false).into());
-        }
-        ControlFlow::Continue(())
+fn restore_spelling(expr: &mut Expr) {
+    if let Expr::Cast { expr: inner, data_type: DataType::Double(ExactNumberInfo::None), .. } = expr
+        && let Expr::Value(value) = inner.as_ref()
+        && let Value::SingleQuotedString(digits) = &value.value
+        && digits.contains(['e', 'E'])
+        && digits.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+    {
+        *expr = Expr::Value(Value::Number(digits.clone(), false).into());
     }
 }
 

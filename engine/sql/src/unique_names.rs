@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::having::{has_aggregate, is_aggregate};
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
-use crate::walk::{WalkMut, sql_statement_mut, walk_statement_mut};
+use crate::walk::{WalkMut, each_expr_mut, sql_statement_mut};
 
 /// Between an alias and its number. `SELECT 1 AS a, t.*` has two columns of the same name, and DataFusion finds only one of them.
 pub const NUMBER_MARK: char = '\u{1f}';
@@ -218,15 +218,8 @@ impl VisitorMut for UsedNames {
 /// Makes each cast a CASE with one branch, and with the type in its name. DataFusion leaves casts out of names: it refuses
 /// `SELECT sum(a), sum(CAST(a AS DOUBLE))`. It simplifies the CASE to the cast.
 pub fn name_casts(statement: &mut Statement) {
-    let _ = walk_statement_mut(statement, &mut CastNamer);
-}
-
-struct CastNamer;
-
-impl VisitorMut for CastNamer {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    let Some(statement) = sql_statement_mut(statement) else { return };
+    each_expr_mut(statement, &mut |expr| {
         if let Expr::Cast { data_type, .. } = expr {
             let name = Expr::value(Value::SingleQuotedString(data_type.to_string()));
             let result = std::mem::replace(expr, Expr::value(Value::Null));
@@ -238,8 +231,7 @@ impl VisitorMut for CastNamer {
                 else_result: None,
             };
         }
-        ControlFlow::Continue(())
-    }
+    });
 }
 
 struct ColumnAliaser {

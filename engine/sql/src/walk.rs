@@ -53,6 +53,20 @@ pub fn walk_statement_mut<B>(statement: &mut parser::Statement, visitor: &mut dy
     sql_statement_mut(statement).map_or(ControlFlow::Continue(()), |statement| statement.walk_mut(visitor))
 }
 
+/// Calls `change` with each expression, after the expressions in it.
+pub fn each_expr_mut(part: &mut impl VisitMut, change: &mut dyn FnMut(&mut Expr)) {
+    struct Exprs<'a>(&'a mut dyn FnMut(&mut Expr));
+    impl VisitorMut for Exprs<'_> {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            (self.0)(expr);
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = part.walk_mut(&mut Exprs(change));
+}
+
 /// The error that ended a walk.
 pub fn into_result<E>(walked: ControlFlow<E>) -> Result<(), E> {
     match walked {

@@ -1,15 +1,12 @@
 //! INSERT … ON CONFLICT: the rows to be inserted, joined with the existing rows of the same key.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::datasource::ViewTable;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    self, DoUpdate, Ident, Insert, OnConflict, OnConflictAction, OnInsert, TableObject, With, visit_expressions_mut,
-};
+use datafusion::sql::sqlparser::ast::{self, DoUpdate, Ident, Insert, OnConflict, OnConflictAction, OnInsert, TableObject, With};
 
 use super::assign::assigned;
 use super::conflict_key::conflict_key;
@@ -21,6 +18,7 @@ use super::target::ChangeTarget;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use sql::walk::each_expr_mut;
 use table::catalog::PRIVATE_SCHEMA;
 
 /// The name of the rows to be inserted.
@@ -144,7 +142,7 @@ fn insertion(target: &ChangeTarget, finder: &mut Finder, condition: Option<&str>
 
 /// Renames `excluded.x` to its name in the query.
 fn renamed(target: &ChangeTarget, expr: &mut ast::Expr) {
-    let _ = visit_expressions_mut(expr, |expr| {
+    each_expr_mut(expr, &mut |expr| {
         if let ast::Expr::CompoundIdentifier(parts) = expr
             && let [table, column, ..] = parts.as_mut_slice()
             && target.lowered(table) == EXCLUDED
@@ -155,7 +153,6 @@ fn renamed(target: &ChangeTarget, expr: &mut ast::Expr) {
                 *column = Ident { value: hidden(&name), quote_style: Some('"'), span: column.span };
             }
         }
-        ControlFlow::<()>::Continue(())
     });
 }
 

@@ -34,7 +34,7 @@ use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts, with_needed_aliases};
 use sql::unnamed_subqueries::name_subqueries;
-use sql::walk::walk_statement;
+use sql::walk::{sql_statement_mut, walk_statement};
 use table::catalog::{PrivateTable, StatementTables};
 
 pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mut statement: Statement) -> Result<LogicalPlan> {
@@ -96,12 +96,12 @@ fn query_of_describe(state: &SessionState, statement: &Statement) -> Result<Opti
 
 fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, EngineError> {
     let mut query = kept_statement(state, "SELECT * FROM t")?;
-    if let Statement::Statement(query) = &mut query {
+    if let Some(ast::Statement::Query(query)) = sql_statement_mut(&mut query)
+        && let ast::SetExpr::Select(select) = query.body.as_mut()
+        && let [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, .. }] = select.from.as_mut_slice()
+    {
         // Keeps the position in the text, for errors.
-        let _ = ast::visit_relations_mut(query, |name| {
-            *name = table.clone();
-            ControlFlow::<()>::Continue(())
-        });
+        *name = table.clone();
     }
     Ok(query)
 }

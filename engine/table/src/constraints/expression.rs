@@ -12,7 +12,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visitor, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visitor};
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::context::RuleContext;
@@ -20,7 +20,7 @@ use super::declare::identifier;
 use common::error::EngineError;
 use common::type_names::quoted;
 use semantics::optimizer;
-use sql::walk::Walk;
+use sql::walk::{Walk, each_expr_mut};
 use sql::{QuiverDialect, rewrite_part};
 
 /// Whatever was parsed as part of a statement can be parsed alone.
@@ -133,14 +133,11 @@ pub fn renamed(text: &str, old: &str, new: &str) -> Result<String, EngineError> 
             *ident = if quoted(new) == new { Ident::new(new) } else { Ident::with_quote('"', new) };
         }
     };
-    let _ = visit_expressions_mut(&mut expr, |node| {
-        match node {
-            ast::Expr::Identifier(ident) => rename(ident),
-            // A field of a struct, possibly nested.
-            ast::Expr::CompoundIdentifier(parts) => parts.iter_mut().take(1).for_each(rename),
-            _ => {}
-        }
-        ControlFlow::<()>::Continue(())
+    each_expr_mut(&mut expr, &mut |node| match node {
+        ast::Expr::Identifier(ident) => rename(ident),
+        // A field of a struct, possibly nested.
+        ast::Expr::CompoundIdentifier(parts) => parts.iter_mut().take(1).for_each(rename),
+        _ => {}
     });
     Ok(expr.to_string())
 }
