@@ -330,12 +330,13 @@ mod tests {
     use datafusion::sql::parser::DFParser;
 
     use super::*;
+    use crate::walk::sql_statement;
 
     /// The text with `'` after each renamed name.
     fn renamed(sql: &str, results: &[&str]) -> Option<String> {
         let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
         let results = results.iter().map(|name| (name.to_string(), None)).collect();
-        order_by_input(&statement, &results).map(|(statement, _)| inner(&statement).unwrap().to_string().replace('\u{1f}', "'"))
+        order_by_input(&statement, &results).map(|(statement, _)| sql_statement(&statement).unwrap().to_string().replace('\u{1f}', "'"))
     }
 
     #[test]
