@@ -1,4 +1,5 @@
-"""Runs the commands of README.md and docs/tutorial.md as a reader would, in order, in a temporary directory for each page.
+"""Runs the commands of README.md, docs/session.md and docs/tutorial.md as a reader would, in order, in a temporary directory
+for each store.
 
 Every sh or console block says on the line before it what happens to it:
 
@@ -7,16 +8,21 @@ Every sh or console block says on the line before it what happens to it:
     <!-- not run: why not -->         it is not
 
 A sql or python block may say `<!-- run -->` too: SQL is sent through a pipe to a shell on the store of the page, Python to python3. A text
-block right behind one of them is what it prints. The directory holds bin/quiver and python/, and for README.md a demo-store with the
-tables of `make demo` (TPC-H at scale 0.01).
+block right behind one of them is what it prints. The directory holds bin/quiver and python/, and for README.md and docs/session.md a
+demo-store with the tables of `make demo` (TPC-H at scale 0.01).
 
 In a console block `$ ` begins a command and `> ` continues one; the lines after it are what it
 prints and are compared, with times and sizes blanked out and `...` standing for anything. What prints an error on the page must fail here.
 A free port stands for the usual one of a server.
+
+A command whose output has lines with the prompt `quiver> ` is a shell in a terminal of 100 columns, where these lines are typed. If it is not
+left, the next block that begins with the prompt goes on in it.
 """
 
 import os
+import pty
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -26,8 +32,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO_STORE = "demo-store"
-# With the store that their SQL is about.
-PAGES = {"README.md": DEMO_STORE, "docs/tutorial.md": "weather"}
+# By the store that their SQL is about.
+PAGES = {DEMO_STORE: ["README.md", "docs/session.md"], "weather": ["docs/tutorial.md"]}
 USUAL_PORT = "31337"
 SHELL_LANGUAGES = {"sh", "bash", "shell", "console"}
 BACKGROUND = "run in the background"
@@ -35,6 +41,10 @@ MARKER = re.compile(rf"^\s*<!--\s*(run|{BACKGROUND}|not run:\s*\S.*?)\s*-->\s*$"
 ERROR = re.compile(r"^error: ", re.MULTILINE)
 QUANTITY = re.compile(r"\d[\d.,]*\s?(?:ns|us|µs|ms|s|min|B|[KMGT]i?B)\b")
 TIMEOUT_S = 300
+CONTINUATION = "\n   ...> "
+STATEMENT = re.compile(rf"^quiver> (.*(?:{re.escape(CONTINUATION)}.*)*)", re.MULTILINE)
+# The user of the page has this directory as home.
+HOME = "/home/ann"
 
 
 @dataclass
@@ -52,14 +62,16 @@ class Mismatch(Exception):
 
 def main() -> int:
     passed = failed = 0
-    for page, store in PAGES.items():
+    for store, pages in PAGES.items():
         port = free_port()
-        blocks = [block for block in read_blocks(ROOT / page, port) if block.language in SHELL_LANGUAGES or block.marker]
+        blocks = [
+            (page, block) for page in pages for block in read_blocks(ROOT / page, port) if block.language in SHELL_LANGUAGES or block.marker
+        ]
         with tempfile.TemporaryDirectory(prefix="quiver-page-") as directory:
-            if any(block.marker == "run" for block in blocks):
+            if any(block.marker == "run" for _, block in blocks):
                 prepare(Path(directory), store)
             reader = Reader(directory, store, port)
-            for block in blocks:
+            for page, block in blocks:
                 if block.marker and block.marker.startswith("not run"):
                     print(f"{page}:{block.line} {block.marker}")
                     continue
@@ -122,13 +134,16 @@ class Reader:
         # Compaction in the background would change the number of zones.
         self.sql_shell = f"quiver --store {store} --format box --footer --no-maintenance"
         self.environment = os.environ | {
-            "HOME": directory,  # the shell's history must not land in the tester's
+            # The shell's history must not land in the tester's.
+            "HOME": directory,
+            "XDG_STATE_HOME": directory,
             # python3 is the one that runs this, with the packages of the tests.
             "PATH": os.pathsep.join([f"{directory}/bin", str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": f"{directory}/python",
             "QUIVER_LISTEN": f"127.0.0.1:{port}",
         }
         self.background: list[subprocess.Popen] = []
+        self.shells: list[Terminal] = []
 
     def check(self, block: Block) -> None:
         if block.marker is None:
@@ -140,7 +155,7 @@ class Reader:
         elif block.language == "console":
             run = self.run if block.marker == "run" else self.run_in_background
             for command, expected in console_commands(block.text):
-                run(command, expected)
+                (self.type if STATEMENT.search(expected) else run)(command, expected)
         elif block.language in SHELL_LANGUAGES:
             self.run(block.text)
         else:
@@ -168,10 +183,65 @@ class Reader:
         self.background.append(process)
         compare(expected, "".join(process.stdout.readline() for _ in expected.splitlines()))
 
+    def type(self, command: str, expected: str) -> None:
+        if command:
+            self.shells.append(Terminal(command, self.directory, self.environment))
+            self.background.append(self.shells[-1].process)
+        if not self.shells:
+            raise Mismatch("no shell is open at the prompt that the block begins with")
+        shell = self.shells[-1]
+        shown = shell.read() if command else ""
+        for statement in STATEMENT.findall(expected):
+            shown += shell.type(statement)
+        if shell.has_ended:
+            self.shells.pop()
+        compare(expected, shown.replace(self.directory, HOME))
+
     def leave(self) -> None:
         for process in self.background:
             with process:
                 process.terminate()
+
+
+class Terminal:
+    """A shell in a pseudo terminal."""
+
+    # The editor asks for the position of the cursor at each prompt, and goes back to it before it paints what is typed.
+    CURSOR_REQUEST, CURSOR_ANSWER, CURSOR_HOME = b"\x1b[6n", b"\x1b[1;1R", "\x1b[1;1H"
+    ESCAPE = re.compile(r"\x1b(?:\[[?;\d]*[A-Za-z]|[78])")
+
+    def __init__(self, command: str, directory: str, environment: dict[str, str]):
+        self.keyboard, shell_end = pty.openpty()
+        self.process = subprocess.Popen(
+            ["bash", "-c", f"stty rows 40 cols 100; exec {command}"],
+            cwd=directory, env=environment | {"NO_COLOR": "1", "TERM": "xterm"}, start_new_session=True,
+            stdin=shell_end, stdout=shell_end, stderr=shell_end,
+        )  # fmt: skip
+        os.close(shell_end)
+        self.has_ended = False
+
+    def type(self, statement: str) -> str:
+        if self.has_ended:
+            return ""
+        os.write(self.keyboard, statement.replace(CONTINUATION, "\r").encode() + b"\r")
+        return self.read()
+
+    def read(self) -> str:
+        """The screen until the next prompt, without what was painted over."""
+        received = b""
+        while not received.endswith(self.CURSOR_REQUEST):
+            if not select.select([self.keyboard], [], [], TIMEOUT_S)[0]:
+                raise Mismatch(f"no prompt after {TIMEOUT_S} s, but {received!r}")
+            try:
+                received += os.read(self.keyboard, 4096)
+            except OSError:  # the other end is closed
+                self.has_ended = True
+                os.close(self.keyboard)
+                break
+        else:
+            os.write(self.keyboard, self.CURSOR_ANSWER)
+        text = received.decode().rpartition(self.CURSOR_HOME)[2].replace("\r\n", "\n")
+        return re.sub(r".*\r", "", self.ESCAPE.sub("", text))
 
 
 def console_commands(text: str) -> list[tuple[str, str]]:
@@ -179,8 +249,10 @@ def console_commands(text: str) -> list[tuple[str, str]]:
     for line in text.splitlines():
         if line.startswith("$ "):
             commands.append(([line[2:]], []))
+        elif not commands and STATEMENT.match(line):
+            commands.append(([], [line]))
         elif not commands:
-            raise Mismatch("a console block begins with a line `$ command`")
+            raise Mismatch("a console block begins with a line `$ command` or with the prompt of a shell that is open")
         elif line.startswith("> ") and not commands[-1][1]:
             commands[-1][0].append(line[2:])
         else:
@@ -192,7 +264,7 @@ def compare(expected: str, actual: str) -> None:
     """A command with no output on the page says nothing about its output."""
     if not expected.strip():
         return
-    pattern = ".*".join(re.escape(part) for part in normalised(expected).split("..."))
+    pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.(?!> )", normalised(expected)))
     if not re.fullmatch(pattern, normalised(actual), re.DOTALL):
         raise Mismatch(f"the page shows\n{expected}\nbut the command printed\n{actual}")
 

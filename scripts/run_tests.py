@@ -110,7 +110,7 @@ STEPS = [
         {"scripts/tests/go": reported(r"go: (\d+) passed, (\d+) failed")},
     ),
     (
-        "commands of README.md and the tutorial",
+        "commands of README.md, the tutorial and the session",
         [sys.executable, "scripts/check_readme.py"],
         {"check_readme.py": reported(r"readme: (\d+) passed, (\d+) failed")},
     ),
