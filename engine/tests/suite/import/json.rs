@@ -21,6 +21,23 @@ fn json_lines_arrays_and_concatenated_objects_read_alike() {
 }
 
 #[test]
+fn elements_of_an_array_that_are_no_objects_are_one_column() {
+    let files = Files::new();
+    for (name, json, expected, rows) in [
+        ("lists.json", "[[1, 2], [3, 4], null]", "json BIGINT[]", 3),
+        ("table.json", "[\n [\"id\", \"name\"],\n [1, \"x\"]\n]\n", "json VARCHAR[]", 2),
+        ("days.json", "[\"2024-01-31\", \"2024-02-01\"]", "json DATE", 2),
+    ] {
+        let batch = read_all(&[files.add(name, json)]);
+        assert_eq!((types(&batch.schema()), batch.num_rows()), (vec![expected.to_owned()], rows), "{name}");
+    }
+    let error = error_of(&[files.add("mixed.json", "[{\"a\": 1},\n [2]]")]);
+    assert!(error.contains("line 2: it is not a JSON object but a list"), "{error}");
+    let error = error_of(&[files.add("none.json", "[]")]);
+    assert!(error.contains("is empty"), "{error}");
+}
+
+#[test]
 fn a_bad_json_line_is_named_or_skipped() {
     let files = Files::new();
     let json = "{\"a\": 1, \"b\": {\"c\": \"x\"}}\n\n{\"a\": 2,\n{\"a\": 3}\n[1]\n{\"a\": 4}\n";

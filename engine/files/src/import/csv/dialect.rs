@@ -18,6 +18,8 @@ pub(super) struct Dialect {
     pub skipped_lines: u64,
     /// The first record has one field less than the others: R writes no name for the names of rows.
     pub is_one_short: bool,
+    /// The first record ends with a delimiter, and the others do not.
+    pub is_one_long: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,13 +48,14 @@ pub(super) fn sniff(head: &[u8], options: &CsvOptions, hint: Option<u8>) -> Dial
             syntax = variation;
         }
     }
-    match options.skip {
-        Some(_) => Dialect { syntax, skipped_lines, is_one_short: false },
-        None => {
-            let (skipped_lines, is_one_short) = lines_above(head, syntax);
-            Dialect { syntax, skipped_lines, is_one_short }
-        }
-    }
+    let (above, is_one_short) = if options.skip.is_some() { (0, false) } else { lines_above(head, syntax) };
+    let is_one_long = is_one_long(&first_records(without_lines(head, above), syntax));
+    Dialect { syntax, skipped_lines: skipped_lines + above, is_one_short, is_one_long }
+}
+
+fn is_one_long(records: &[FirstRecord]) -> bool {
+    let Some((first, others)) = records.split_first() else { return false };
+    first.ends_empty && first.fields > 2 && !others.is_empty() && others.iter().all(|record| record.fields + 1 == first.fields)
 }
 
 fn without_lines(head: &[u8], lines: u64) -> &[u8] {
@@ -118,14 +121,15 @@ fn is_as_good(new: Option<Score>, old: Option<Score>, syntax: &Syntax) -> bool {
 fn lines_above(head: &[u8], syntax: Syntax) -> (u64, bool) {
     let records = first_records(head, syntax);
     let Some(Score { columns, .. }) = score_of(&records) else { return (0, false) };
-    let Some(at) = records.iter().position(|record| record.fields == columns && !record.is_empty) else { return (0, false) };
+    let agrees = |record: &FirstRecord| record.fields == columns || record.ends_empty && record.fields == columns + 1;
+    let Some(at) = records.iter().position(|record| agrees(record) && !record.is_empty) else { return (0, false) };
     let (above, table) = records.split_at(at);
-    let agreeing = table.iter().filter(|record| record.fields == columns).count();
+    let agreeing = table.iter().filter(|record| agrees(record)).count();
     let is_table =
         table.len() > 1 && agreeing * 10 >= table.len() * 9 && above.iter().all(|record| record.fields < columns || record.is_empty);
     match above.last() {
         Some(last) if is_table && head.contains(&b'\n') => {
-            let is_one_short = last.fields + 1 == columns && columns > 2;
+            let is_one_short = last.fields + 1 == columns && columns > 2 && table[0].fields == columns;
             let first_line = if is_one_short { last.line } else { table[0].line };
             (first_line - 1, is_one_short)
         }
@@ -159,6 +163,8 @@ struct FirstRecord {
     fields: usize,
     /// It has delimiters only.
     is_empty: bool,
+    /// Nothing is behind its last delimiter, and something in all other fields.
+    ends_empty: bool,
 }
 
 /// The first records; the last one may be cut off by the end of `head` and is left out.
@@ -169,10 +175,11 @@ fn first_records(head: &[u8], syntax: Syntax) -> Vec<FirstRecord> {
         match records.next_record() {
             Ok(Some(record)) if record.is_blank() => {}
             Ok(Some(record)) => {
-                let is_empty = (0..record.len()).all(|index| record.field(index).0.is_empty());
-                found.push(FirstRecord { line: record.line, fields: record.len(), is_empty });
+                let empty = (0..record.len()).filter(|index| record.field(*index).0.is_empty()).count();
+                let (is_empty, ends_empty) = (empty == record.len(), empty == 1 && record.ends_empty());
+                found.push(FirstRecord { line: record.line, fields: record.len(), is_empty, ends_empty });
             }
-            Err(RecordError::Bad { line, .. }) => found.push(FirstRecord { line, fields: 0, is_empty: false }),
+            Err(RecordError::Bad { line, .. }) => found.push(FirstRecord { line, fields: 0, is_empty: false, ends_empty: false }),
             Ok(None) | Err(RecordError::Io(_) | RecordError::Unclosed { .. }) => break,
         }
     }
@@ -231,5 +238,7 @@ mod tests {
         assert_eq!(above("a,b,c\n1,2,3\n4\n5,6,7\n"), (0, false));
         assert_eq!(above("a,b,c,d\n1,2\n3,4\n"), (0, false));
         assert_eq!(above("x,y\n\"1\",2,3\n\"2\",3,4\n"), (0, true));
+        assert_eq!(above("Title\na,b,c,\n1,2,3\n4,5,6\n"), (1, false));
+        assert_eq!(above("Title,,,\na,b,c\n1,2,3\n4,5,6\n"), (0, false));
     }
 }

@@ -108,9 +108,9 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// Whether some line begins like JSON: a file named `.json` whose first line is broken is JSON all the same.
+/// Whether the text is an array, or some line begins like JSON: a file named `.json` whose first line is broken is JSON all the same.
 pub(super) fn has_json_line(head: &[u8]) -> bool {
-    head.split(|byte| *byte == b'\n').any(begins_json)
+    head.trim_ascii_start().starts_with(b"[") || head.split(|byte| *byte == b'\n').any(begins_json)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! JSON: one object per line, objects one after another, or one array of objects.
+//! JSON: one object per line, objects one after another, or one array of objects or other values.
 //!
 //! [`frames`] splits the bytes into records and knows the line of each, [`parser`] reads tokens,
 //! [`shape`] infers nested types, [`nodes`] builds nested columns, [`reader`] makes batches. We do

@@ -15,6 +15,8 @@ const HEAD_BYTES: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct JsonPlan {
     pub(super) framing: Framing,
+    /// The records are no objects but values of one column.
+    pub(super) is_value: bool,
     pub schema: SchemaRef,
 }
 
@@ -32,7 +34,7 @@ pub fn plan(source: &Source, sample_bytes: u64) -> Result<JsonPlan, ImportError>
     let mut first_problem = None;
     loop {
         let problem = match frames.next_frame() {
-            Ok(Some((text, line))) => shape.learn_record(text).err().map(|problem| (line, problem)),
+            Ok(Some((text, line))) => shape.learn_record(text, framing).err().map(|problem| (line, problem)),
             Ok(None) => break,
             Err(FrameError::Io(error)) => return Err(failed(error)),
             Err(FrameError::Bad { line, problem }) => Some((line, problem)),
@@ -49,6 +51,6 @@ pub fn plan(source: &Source, sample_bytes: u64) -> Result<JsonPlan, ImportError>
     match (fields.is_empty(), first_problem) {
         (true, Some((line, problem))) => Err(source.damaged(format!("line {line}: {problem}"))),
         (true, None) => Err(ImportError::Empty { file: source.label() }),
-        (false, _) => Ok(JsonPlan { framing, schema: Schema::new(fields).into() }),
+        (false, _) => Ok(JsonPlan { framing, is_value: shape.is_value(), schema: Schema::new(fields).into() }),
     }
 }

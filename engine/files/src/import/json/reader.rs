@@ -27,6 +27,7 @@ pub struct JsonBatches {
     file: String,
     frames: Frames<Box<dyn Read + Send>>,
     rows: StructNode,
+    is_value: bool,
     on_error: OnError,
     progress: Arc<ImportProgress>,
     good: Vec<bool>,
@@ -49,6 +50,7 @@ impl JsonBatches {
             frames: Frames::new(bytes, plan.framing),
             file,
             rows,
+            is_value: plan.is_value,
             on_error: options.on_error,
             progress,
             good: Vec::with_capacity(BATCH_ROWS),
@@ -82,7 +84,7 @@ impl JsonBatches {
             Ok(None) => Ok(false),
             Ok(Some((text, line))) => {
                 self.bytes += text.len();
-                let pushed = self.rows.push_record(text);
+                let pushed = self.rows.push_record(text, self.is_value);
                 self.good.push(pushed.is_ok());
                 match pushed {
                     Ok(()) => Ok(true),

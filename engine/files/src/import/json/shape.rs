@@ -9,8 +9,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 
+use super::frames::Framing;
 use super::parser::{Broken, Parser, Token};
 use crate::import::infer::{SeenTypes, classify};
+
+/// The column of the elements of an array that are no objects. DuckDB calls it so.
+pub(super) const VALUE: &str = "json";
 
 #[derive(Default, Debug)]
 pub(super) struct Shape {
@@ -27,13 +31,14 @@ struct ObjectShape {
 }
 
 impl Shape {
-    /// Infers from one record, which must be an object.
-    pub fn learn_record(&mut self, text: &str) -> Result<(), Broken> {
+    /// Infers from one record, which must be an object; the elements of an array may be other values.
+    pub fn learn_record(&mut self, text: &str, framing: Framing) -> Result<(), Broken> {
         let mut parser = Parser::new(text);
-        match parser.value()? {
-            Token::Object => self.learn(Token::Object, &mut parser)?,
-            _ => return Err("it is not a JSON object".to_owned()),
+        let token = parser.value()?;
+        if token != Token::Object && framing != Framing::Array {
+            return Err("it is not a JSON object".to_owned());
         }
+        self.learn(token, &mut parser)?;
         parser.end()
     }
 
@@ -85,9 +90,19 @@ impl Shape {
         }
     }
 
+    /// Whether the records are values of one column: none is an object with a key.
+    pub fn is_value(&self) -> bool {
+        let has_key = self.object.as_ref().is_some_and(|object| !object.fields.is_empty());
+        !has_key && (self.list.is_some() || self.scalar != SeenTypes::default())
+    }
+
     /// The columns of the records.
     pub fn fields(&self) -> Fields {
-        self.object.as_ref().map_or_else(Fields::empty, ObjectShape::arrow_fields)
+        match &self.object {
+            _ if self.is_value() => vec![Field::new(VALUE, self.data_type(), true)].into(),
+            Some(object) => object.arrow_fields(),
+            None => Fields::empty(),
+        }
     }
 }
 
@@ -117,7 +132,7 @@ mod tests {
     fn types(records: &[&str]) -> Vec<(String, DataType)> {
         let mut shape = Shape::default();
         for record in records {
-            shape.learn_record(record).unwrap();
+            shape.learn_record(record, Framing::Lines).unwrap();
         }
         let fields = shape.fields();
         fields.iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()

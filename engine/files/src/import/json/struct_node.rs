@@ -7,6 +7,7 @@ use arrow::error::ArrowError;
 
 use super::nodes::{Misfit, Node, broken, misfit, named};
 use super::parser::{Parser, Token};
+use super::shape::VALUE;
 use common::error::import::{IS_NULL, quote_value};
 
 pub(super) struct StructNode {
@@ -22,11 +23,13 @@ impl StructNode {
         Some(StructNode { fields: fields.clone(), children, validity: Vec::new() })
     }
 
-    /// Appends one record. After an error the row exists, filled with NULLs, and is filtered out later.
-    pub fn push_record(&mut self, text: &str) -> Result<(), Misfit> {
+    /// Appends one record, an object or the value of one column. After an error the row exists, filled with NULLs, and is filtered out
+    /// later.
+    pub fn push_record(&mut self, text: &str, is_value: bool) -> Result<(), Misfit> {
         let rows = self.validity.len();
         let mut parser = Parser::new(text);
         let pushed = match parser.value() {
+            Ok(token) if is_value => self.push_value(token, &mut parser),
             Ok(Token::Object) => self.push_object(&mut parser),
             Ok(token) => Err(broken(format!("it is not a JSON object but {}", named(&token)))),
             Err(problem) => Err(broken(problem)),
@@ -60,11 +63,24 @@ impl StructNode {
             if token == Token::Null && !self.fields[index].is_nullable() {
                 return Err(is_null(&key));
             }
-            child.push(token, from, parser).map_err(|mut misfit| {
-                misfit.path.push(key.into_owned());
-                misfit
-            })?;
+            child.push(token, from, parser).map_err(|misfit| in_column(misfit, &key))?;
         }
+        self.end_row()
+    }
+
+    fn push_value(&mut self, token: Token<'_>, parser: &mut Parser<'_>) -> Result<(), Misfit> {
+        let Some(index) = self.find(VALUE) else {
+            return Err(misfit(format!("the column {} is no known column", quote_value(VALUE))));
+        };
+        if token != Token::Null {
+            self.children[index].push(token, 0, parser).map_err(|misfit| in_column(misfit, VALUE))?;
+        }
+        self.end_row()
+    }
+
+    /// Columns without a value are NULL.
+    fn end_row(&mut self) -> Result<(), Misfit> {
+        let rows = self.validity.len();
         for (child, field) in self.children.iter_mut().zip(&self.fields) {
             if child.len() > rows {
                 continue;
@@ -99,7 +115,10 @@ impl StructNode {
 }
 
 fn is_null(column: &str) -> Misfit {
-    let mut misfit = misfit(IS_NULL.to_owned());
+    in_column(misfit(IS_NULL.to_owned()), column)
+}
+
+fn in_column(mut misfit: Misfit, column: &str) -> Misfit {
     misfit.path.push(column.to_owned());
     misfit
 }
