@@ -1,7 +1,7 @@
 """Reads the data files of public Python packages with Quiver and with DuckDB, and counts how often both make the same table.
 
 A file that only DuckDB reads, or of which Quiver makes other rows, needs a reason in `compare_files_reasons.txt`; without one the exit
-status is 1."""
+status is 1. Files of which DuckDB drops more rows than it returns, and Quiver none because it refuses them, are counted on their own."""
 
 import argparse
 import json
@@ -34,7 +34,11 @@ SOURCES = ["agate==1.14.2", "csvkit==2.2.0", "frictionless==5.21.0"]
 SUFFIXES = {".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx"}
 COMPRESSED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
 REASONS = Path(__file__).with_name("compare_files_reasons.txt")
-OUTCOMES = ["equal", "other names", "other types", "other rows", "refused", "only Quiver reads", "neither reads"]
+OTHER_ROWS = "other rows"
+EXPLAINED = "other rows with a reason"
+REFUSED = "refused"
+DROPPED = "dropped by DuckDB"
+OUTCOMES = ["equal", "other names", "other types", OTHER_ROWS, EXPLAINED, REFUSED, DROPPED, "only Quiver reads", "neither reads"]
 
 Table = tuple[list[str], list[str], pa.Table]
 
@@ -106,10 +110,36 @@ def read_with_duckdb(path: Path) -> Table:
         raise duckdb.Error("it needs an extension")
     else:
         reader = "read_csv"
-    table = parts(connection.execute(f"SELECT * FROM {reader}(?)", [str(path)]).to_arrow_table())
-    if len(table[0]) == 1 and any(sign in table[0][0] for sign in ",;|\t"):
+    answer = connection.execute(f"SELECT * FROM {reader}(?)", [str(path)])
+    are_json = [str(column[1]) == "JSON" for column in answer.description]
+    table = answer.to_arrow_table()
+    for place, name in enumerate(table.column_names):
+        if are_json[place]:
+            texts = pa.array([plain(text) for text in table.column(place).to_pylist()], pa.string())
+            table = table.set_column(place, name, texts)
+    if reader == "read_csv" and is_one_column_of_lines(table, path):
         raise duckdb.Error("it makes one column of the lines")
-    return table
+    return parts(table)
+
+
+def is_one_column_of_lines(table: pa.Table, path: Path) -> bool:
+    """Whether the table has one column, and most of its values are lines of the file with delimiters in them."""
+    if table.num_columns != 1 or type_name(table.schema[0].type) != "varchar":
+        return False
+    values = [table.column_names[0], *table.column(0).to_pylist()]
+    lines = set(path.read_text(errors="replace").splitlines())
+    is_divided = [value in lines and any(sign in value for sign in (",", ";", "|", "\t", '" "', '" ')) for value in values if value]
+    return sum(is_divided) * 2 > len(is_divided)
+
+
+def drops_most_rows(path: Path, rows: int) -> bool:
+    """Whether DuckDB skips more lines with the delimiter than the rows it returns, to read a CSV file whose rows differ in width."""
+    if path.suffix.lower() not in (".csv", ".tsv", ".tab"):
+        return False
+    sniffed = duckdb.connect().execute("SELECT delimiter, skiprows FROM sniff_csv(?)", [str(path)]).fetchone()
+    delimiter, skipped = sniffed or ("", 0)
+    lines = path.read_text(errors="replace").splitlines()[:skipped]
+    return sum(delimiter in line for line in lines) > rows
 
 
 def read_with_quiver(connection: Any, path: Path) -> Table:
@@ -189,12 +219,14 @@ def compare(connection: Any, path: Path) -> tuple[str, str]:
         ours = read_with_quiver(connection, path)
     except Exception as error:  # noqa: BLE001 - whatever it is, the file was not read
         our_error = str(error).splitlines()[0]
-        return ("neither reads", our_error) if theirs is None else ("refused", our_error)
+        if theirs is None:
+            return "neither reads", our_error
+        return DROPPED if drops_most_rows(path, theirs[2].num_rows) else REFUSED, our_error
     if theirs is None:
         return "only Quiver reads", their_error
     if len(ours[1]) != len(theirs[1]) or not same_rows(ours, theirs):
         shape = [f"{table.num_rows} rows of {table.num_columns} columns" for table in (ours[2], theirs[2])]
-        return "other rows", f"{shape[0]}, in DuckDB {shape[1]}"
+        return OTHER_ROWS, f"{shape[0]}, in DuckDB {shape[1]}"
     if ours[1] != theirs[1]:
         differing = [f"{name}: {one} and {other}" for name, one, other in zip(ours[0], ours[1], theirs[1]) if one != other]
         return "other types", "; ".join(differing)
@@ -222,9 +254,9 @@ def main() -> int:
             if args.only not in name:
                 continue
             outcome, text = compare(connection, path)
-            counts[outcome] += 1
-            needs_reason = outcome in ("other rows", "refused")
+            needs_reason = outcome in (OTHER_ROWS, REFUSED, DROPPED)
             reason = reasons.get(f"{outcome} {name}")
+            counts[EXPLAINED if outcome == OTHER_ROWS and reason else outcome] += 1
             unexplained += needs_reason and reason is None
             if needs_reason or args.verbose and outcome != "equal":
                 said = text[:300].replace(str(path), path.name) + (f" (reason: {reason})" if reason else "")
