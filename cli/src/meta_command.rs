@@ -67,7 +67,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\di [PATTERN]", "list the orders of tables, which stand for indexes"),
     ("\\dn", "list schemas"),
     ("\\du [PATTERN]", "list users"),
-    ("\\df [PATTERN]", "list functions"),
+    ("\\df [PATTERN]", "list functions and how they are called"),
     ("\\l", "show the store, or the server"),
     ("\\conninfo", "show the store and its mode, or the server; and the version"),
     ("\\i FILE", "run the statements of a file"),

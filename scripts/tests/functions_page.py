@@ -247,7 +247,7 @@ def written(setup: str, functions: list[Function]) -> str:
 
 HEAD = """# Functions
 
-Every function in the catalogue, `information_schema.routines`; `\\df` of the shell lists their names. `scripts/tests/functions_page.py` makes this page
+Every function in the catalogue, `information_schema.routines`; `\\df` of the shell lists them. `scripts/tests/functions_page.py` makes this page
 from the catalogue and runs each example, under each name of the function; a test compares. Operators, casts and CASE are in [sql.md](sql.md), and
 [kernels.md](kernels.md) has more about kernels.
 

@@ -39,6 +39,8 @@ CREATE TABLE t AS SELECT value AS a, 'text ' || value AS s, [value, value + 1] A
 to_timestamp(value * 1000) AS w FROM generate_series(1, {ROWS}) AS g(value)
 """
 
+FUNCTIONS = "SELECT DISTINCT routine_name AS name FROM information_schema.routines WHERE function_type <> 'TABLE'"
+
 GREEDY = [
     "SELECT count(*) FROM (SELECT generate_series(1, 100000000000))",
     "SELECT array_length(array_repeat('abc', 2000000000))",
@@ -193,8 +195,8 @@ class Memory(unittest.TestCase):
         cls.directory = tempfile.TemporaryDirectory()
         store = Path(cls.directory.name) / "store"
         subprocess.run([QUIVER, "--store", store, "-c", TABLE], check=True, capture_output=True)
-        listed = subprocess.run([QUIVER, "--store", store, "--format", "csv", "-c", "\\df"], check=True, capture_output=True, text=True)
-        cls.names = sorted({name for name in re.findall(r"^[a-z_0-9]+$", listed.stdout, re.MULTILINE)} - {"function", "name"})
+        listed = subprocess.run([QUIVER, "--store", store, "--format", "csv", "-c", FUNCTIONS], check=True, capture_output=True, text=True)
+        cls.names = sorted({name for name in re.findall(r"^[a-z_0-9]+$", listed.stdout, re.MULTILINE)} - {"name"})
         cls.watched = Watched(store)
 
     @classmethod

@@ -106,11 +106,11 @@ impl Console {
     }
 
     fn list_functions(&mut self, pattern: Option<&str>) -> Result<()> {
-        let session = self.session();
-        let mut names = self.ask(session.function_names())?;
-        names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
-        names.sort();
-        self.show_names("function", names)
+        // A function has a row for each of its signatures. Of its description the first sentence is enough here.
+        let sql = "SELECT routine_name AS name, coalesce(min(syntax_example), '') AS usage, \
+                   coalesce(split_part(split_part(btrim(min(description), chr(10) || ' '), chr(10), 1), '. ', 1), '') AS meaning \
+                   FROM information_schema.routines GROUP BY routine_name ORDER BY routine_name";
+        self.show_rows(sql, pattern, "there are no such functions")
     }
 
     /// There are no indexes; what stands for them is the order of a table, and its keys.

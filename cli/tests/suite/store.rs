@@ -230,7 +230,9 @@ fn lists_show_tables_views_schemas_and_columns() {
     let system = place.quiver(&["-c", "\\dt system.*"]).ok();
     assert!(system.contains("| snapshots ") && !system.contains("| t "), "{system}");
     assert!(place.quiver(&["-c", "\\dn"]).ok().contains("main"));
-    assert!(place.quiver(&["-c", "\\df su*"]).ok().contains("| sum "));
+    let functions = place.quiver(&["-c", "\\df su*", "-c", "\\df read_*"]).ok();
+    assert!(functions.contains("| sum ") && functions.contains("| substr(str, start_pos[, length]) "), "{functions}");
+    assert!(functions.contains("| read_csv "), "{functions}");
     assert!(place.quiver(&["-c", "\\h copy"]).ok().contains("DATE_FORMAT '%d.%m.%Y'"));
 }
 
