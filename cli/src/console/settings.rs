@@ -37,6 +37,9 @@ pub enum Footer {
 }
 
 impl Settings {
+    /// What `\pset` sets.
+    pub const NAMES: [&'static str; 6] = ["format", "null", "pager", "footer", "maxrows", "expanded"];
+
     pub fn new(interactive: bool) -> Self {
         Settings {
             format: None,
@@ -143,8 +146,7 @@ impl Settings {
     }
 
     pub fn describe_all(&self) -> Vec<String> {
-        let names = ["format", "null", "pager", "footer", "maxrows", "expanded"];
-        names.iter().map(|name| self.describe(name)).collect()
+        Self::NAMES.iter().map(|name| self.describe(name)).collect()
     }
 }
 

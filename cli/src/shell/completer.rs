@@ -5,12 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::runtime::Handle;
 
 use super::keywords::KEYWORDS;
 use super::paths::paths;
+use crate::console::Settings;
 use crate::lexer::{self, Kind, Token};
+use crate::output::Format;
 use crate::session::{Outcome, Session, table_name};
 use crate::{dot_command, meta_command};
 
@@ -128,7 +131,7 @@ fn menu(candidates: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> 
 const TAKE_PATHS: [&str; 14] =
     ["\\!", "\\cd", "\\copy", "\\g", "\\gx", "\\i", "\\include", "\\ir", "\\o", "\\out", ".cd", ".output", ".read", ".shell"];
 
-/// `\ti⇥` completes the command itself, `\d fl⇥` tables, `\i fl⇥` files. The command starts at `command`.
+/// `\ti⇥` completes the command itself, `\d fl⇥` tables, `\i fl⇥` files, `\format c⇥` formats. The command starts at `command`.
 fn meta_suggestions(before: &str, command: usize, tables: &[String]) -> Vec<Suggestion> {
     let is_break = |c: char| c.is_ascii_whitespace() || c == '\'';
     let start = before[command..].rfind(is_break).map_or(command, |at| command + at + 1);
@@ -140,6 +143,10 @@ fn meta_suggestions(before: &str, command: usize, tables: &[String]) -> Vec<Sugg
         return menu(fitting.map(|name| (name.to_string(), "command")).collect(), span);
     }
     let name = before[command..].split_whitespace().next().unwrap_or_default();
+    if let Some(words) = fixed_words(before[command..start].trim_end()) {
+        let fitting = words.into_iter().filter(|choice| starts_with(choice, word));
+        return menu(fitting.map(|choice| (choice, "setting")).collect(), span);
+    }
     let takes_path = TAKE_PATHS.contains(&name);
     let mut candidates = Vec::new();
     if !takes_path || name == "\\copy" {
@@ -152,12 +159,21 @@ fn meta_suggestions(before: &str, command: usize, tables: &[String]) -> Vec<Sugg
     menu(candidates, span)
 }
 
+/// What may follow if that is one of a few words.
+fn fixed_words(before: &str) -> Option<Vec<String>> {
+    match before {
+        "\\format" | "\\pset format" | ".mode" => Some(Format::value_variants().iter().map(|format| format.name()).collect()),
+        "\\pset" => Some(Settings::NAMES.map(str::to_string).to_vec()),
+        _ => None,
+    }
+}
+
 /// Whether the open quote at the end is that of a file.
 fn wants_path(before: &str, tokens: &[Token]) -> bool {
     let solid = tokens.iter().rev().skip(1).filter(|token| token.kind != Kind::Blank);
     let mut words = solid.map(|token| before[token.start..token.end].to_ascii_uppercase());
     match words.next().as_deref() {
-        Some("FROM" | "JOIN" | "TO" | "LOCATION") => true,
+        Some("FROM" | "JOIN" | "TO" | "LOCATION" | "DESCRIBE" | "DESC" | "SUMMARIZE") => true,
         Some("(") => words.next().is_some_and(|word| word.starts_with("READ_")),
         _ => false,
     }

@@ -150,7 +150,7 @@ fn files_are_completed_after_commands_and_in_quotes() {
     let start = format!("{}/wonde", directory.path().display());
     let mut terminal = Terminal::open(&[]);
     terminal.wait_for(PROMPT);
-    for typed in [format!("\\i {start}"), format!("copy t from '{start}")] {
+    for typed in [format!("\\i {start}"), format!("copy t from '{start}"), format!("summarize '{start}")] {
         terminal.press(&format!("{typed}\t"));
         terminal.wait_for("wonderful.sql");
         terminal.press("\u{3}");
