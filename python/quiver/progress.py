@@ -34,19 +34,21 @@ def progress_bar(is_wanted: bool | None) -> Iterator[ProgressCallback | None]:
 class Bar:
     def __init__(self) -> None:
         self.started = time.monotonic()
-        self.length = 0
+        self.text = ""
 
     def update(self, rows_scanned: int, rows_total: int) -> None:
         elapsed_s = time.monotonic() - self.started
         if elapsed_s < DELAY_S:
             return
         text = f"{_progress_text(rows_scanned, rows_total)}{elapsed_s:.0f} s"
-        self._write(text.ljust(self.length))
-        self.length = len(text)
+        # A notebook that is run as a file keeps every text that was written.
+        if text != self.text:
+            self._write(text.ljust(len(self.text)))
+            self.text = text
 
     def clear(self) -> None:
-        if self.length:
-            self._write(" " * self.length + "\r")
+        if self.text:
+            self._write(" " * len(self.text) + "\r")
 
     def _write(self, text: str) -> None:
         sys.stderr.write("\r" + text)

@@ -165,6 +165,7 @@ class ProgressBar(Connected, InProcess):
             bar = progress.Bar()
             bar.started -= 2
             bar.update(0, 0)
+            bar.update(0, 0)
             bar.update(7_000, 0)
         self.assertEqual(said.getvalue(), "\rrunning, 2 s\r7,000 rows scanned, 2 s")
 
