@@ -13,6 +13,7 @@ use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
 use common::tensors::tensor_field;
 use common::type_names::column_type_name;
 use files::import::{check_type, valid};
+use semantics::functions::nested_types::fields_of;
 use semantics::functions::{flat_scalar, nested_scalar, scalar_as};
 
 /// Arrow's type of tensors whose shapes differ from row to row.
@@ -118,7 +119,7 @@ pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result
         Some(lists) => value.cast_to(&lists)?,
         None => value,
     };
-    if *target_type == DataType::Null || value.data_type() == *target_type {
+    if has_untyped_part(target_type) || value.data_type() == *target_type {
         return Ok(value);
     }
     // `day - 2` is a day. As a date, 2 would be the third day of 1970.
@@ -140,6 +141,11 @@ pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result
         Err(_) if is_query && target_type.is_numeric() && value.data_type().is_numeric() => Ok(value),
         Err(_) => Err(wrong_value(field, &value)),
     }
+}
+
+/// Whether there is a NULL without a type beside the parameter: `$1 IN (SELECT {'a': 1, 'b': NULL})`.
+fn has_untyped_part(data_type: &DataType) -> bool {
+    data_type.is_null() || fields_of(data_type).iter().any(|field| has_untyped_part(field.data_type()))
 }
 
 /// Whether a value of another type than the one that was inferred has a meaning beside a time.
