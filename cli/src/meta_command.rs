@@ -91,6 +91,15 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\! [COMMAND]", "run a command of the operating system"),
 ];
 
+/// Commands of psql that are not here, with what to do instead.
+const OF_PSQL: &[(&[&str], &str)] = &[
+    (&["\\a", "\\f", "\\H", "\\t"], "\\format csv, json or markdown shows rows without lines around them"),
+    (&["\\ddp", "\\dp", "\\drg", "\\z"], "SHOW GRANTS; lists privileges"),
+    (&["\\dD", "\\dm", "\\ds", "\\dT", "\\dx"], "a store has tables, views and schemas, which \\d and \\dn list"),
+    (&["\\password"], "ALTER USER name PASSWORD 'text'; changes a password"),
+    (&["\\sf", "\\sv"], "SHOW CREATE TABLE name; shows the statement that makes a table or a view"),
+];
+
 /// The name of the command in its usage line.
 pub fn name_of(usage: &str) -> &str {
     usage.split(' ').next().unwrap_or(usage)
@@ -231,8 +240,13 @@ fn connection(name: &str, target: Option<String>) -> Result<Meta, String> {
 }
 
 fn unknown(name: &str) -> String {
+    let plain_name = name.trim_end_matches('+');
+    if let Some((_, advice)) = OF_PSQL.iter().find(|(names, _)| names.contains(&plain_name)) {
+        return format!("there is no command {name} here: {advice}");
+    }
     let names = HELP.iter().map(|(usage, _)| name_of(usage));
-    match nearest(name, names) {
+    // Each single letter is near to every other one.
+    match nearest(name, names).filter(|_| name.len() > 2) {
         Some(near) => {
             format!("there is no command {name}; did you mean {near}? (\\? lists them all)")
         }
@@ -322,6 +336,16 @@ mod tests {
     fn a_misspelt_command_is_refused_with_the_nearest_one() {
         assert!(parse("\\timig").unwrap_err().contains("did you mean \\timing"));
         assert!(parse("\\fromat csv").unwrap_err().contains("did you mean \\format"));
-        assert!(!parse("\\zzzzzz").unwrap_err().contains("did you mean"));
+        for other in ["\\zzzzzz", "\\w"] {
+            assert!(!parse(other).unwrap_err().contains("did you mean"), "{other}");
+        }
+    }
+
+    #[test]
+    fn commands_of_psql_that_are_not_here_say_what_to_do() {
+        for name in OF_PSQL.iter().flat_map(|(names, _)| *names) {
+            assert!(parse(name).unwrap_err().starts_with(&format!("there is no command {name} here: ")), "{name}");
+        }
+        assert!(parse("\\dp+ t").unwrap_err().contains("SHOW GRANTS"));
     }
 }

@@ -11,7 +11,7 @@ mod validator;
 use reedline::{EditCommand, Reedline, Signal};
 
 use crate::console::{self, Console, Flow};
-use crate::errors::{CliError, Result, warn};
+use crate::errors::{CliError, Result, note, warn};
 use crate::interrupt::StopRequest;
 use crate::meta_command::Meta;
 use prompt::QuiverPrompt;
@@ -54,7 +54,15 @@ fn run_line(console: &mut Console, editor: &mut Reedline, text: &str) -> Result<
         return console.run_meta(command);
     }
     let mut script = console::interactive_script(text);
-    let flow = console.run_items(&mut script, None);
+    let mut flow = console.run_items(&mut script, None);
+    if let Err(error) = &flow
+        && !ends_shell(error)
+        && matches!(script.next_item(), Ok(Some(_)))
+    {
+        error.report();
+        note("what follows it was not run");
+        flow = Ok(Flow::Continue);
+    }
     // After a command such as `\x`, the statement before it is typed on.
     if let Some((sql, _)) = script.take_unfinished() {
         editor.run_edit_commands(&[EditCommand::InsertString(format!("{sql}\n"))]);

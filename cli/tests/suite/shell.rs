@@ -144,6 +144,17 @@ fn a_column_is_completed_before_its_table_is_named() {
 }
 
 #[test]
+fn what_follows_a_statement_that_fails_is_said_not_to_run() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select nope; select 40 + 2 as answer;\r");
+    let shown = terminal.wait_for("what follows it was not run");
+    assert!(shown.contains("column \"nope\" does not exist") && !shown.contains("│     42 │"), "{shown}");
+    terminal.press("select 1 as one;\r");
+    assert!(!terminal.wait_for("(1 row, ").contains("not run"));
+}
+
+#[test]
 fn files_are_completed_after_commands_and_in_quotes() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("wonderful.sql"), "select 42 as answer;").expect("a file");
