@@ -13,6 +13,7 @@ pub use connect::ConnectArgs;
 
 use crate::meta_command::nearest;
 use crate::output::Format;
+use crate::shell::is_keyword;
 use crate::units;
 
 /// The help section for options that few users need.
@@ -342,6 +343,10 @@ pub fn parse() -> (Cli, Vec<Source>) {
     if let Some(Command::Serve(serve)) = &mut cli.command {
         serve.flags = settings::settings_of_matches(&matches);
     }
+    if let Some(statement) = cli.query.paths.iter().find(|path| is_statement(path)) {
+        let message = format!("there is no file '{statement}'; a statement is given with -c");
+        Cli::command().error(ErrorKind::InvalidSubcommand, message).exit();
+    }
     if let Some(conflict) = cli.connect.conflict(&cli).or_else(|| conflict_of_files(&cli)) {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
     }
@@ -364,15 +369,20 @@ fn conflict_of_files(cli: &Cli) -> Option<String> {
     cli.connect.connect.as_ref().map(|_| format!("'{file}' becomes a table of a temporary store: {remote}"))
 }
 
-/// A plain word that is no file is rather a misspelt subcommand.
+fn is_statement(path: &str) -> bool {
+    path.split_once(char::is_whitespace).is_some_and(|(first, _)| is_keyword(first)) && !Path::new(path).exists()
+}
+
+/// A plain word that is no file is rather a misspelt subcommand, or a store, which DuckDB opens so.
 fn is_no_file(path: &str) -> bool {
-    !path.contains(['.', '/', '*', '?', '[']) && !Path::new(path).exists()
+    let is_word = !path.contains(['.', '/', '*', '?', '[']) || path.ends_with(".db") || path.ends_with(".duckdb");
+    is_word && !Path::new(path).exists()
 }
 
 fn unknown(word: &str) -> String {
     let command = Cli::command();
     let near = nearest(word, command.get_subcommands().map(clap::Command::get_name));
-    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let hint = near.map_or_else(|| format!("; quiver --store {word} makes a store"), |near| format!("; did you mean {near}?"));
     format!("there is no subcommand and no file '{word}'{hint}")
 }
 

@@ -16,6 +16,8 @@ use crate::interrupt::StopRequest;
 use crate::meta_command::Meta;
 use prompt::QuiverPrompt;
 
+pub use keywords::is_keyword;
+
 /// Runs until the user leaves. It shows errors of statements and goes on.
 pub fn run(console: &mut Console) -> Result<()> {
     if !console.settings.quiet {

@@ -33,6 +33,13 @@ fn files_and_stores_are_opened_by_their_paths() {
     assert!(refused.status == 2 && refused.err.contains("quiver import --store DIR FILE"), "{}", refused.err);
     let misspelt = place.run(&["improt", &towns]);
     assert!(misspelt.status == 2 && misspelt.err.contains("no file 'improt'; did you mean import?"), "{}", misspelt.err);
+    for (words, advice) in [
+        (vec!["shop.db"], "no file 'shop.db'; quiver --store shop.db makes a store"),
+        (vec!["--store", "shop", "select 1"], "no file 'select 1'; a statement is given with -c"),
+    ] {
+        let refused = place.run(&words);
+        assert!(refused.status == 2 && refused.err.contains(advice), "{}", refused.err);
+    }
 }
 
 #[test]
