@@ -9,7 +9,7 @@ use pmem_store::DEFAULT_NAMESPACE;
 
 use super::error_span::error_span;
 use crate::system::system_listing;
-use common::error::foreign_names::{instead_of_file, instead_of_function, instead_of_table_function};
+use common::error::foreign_names::{instead_of_catalog, instead_of_file, instead_of_function, instead_of_table_function};
 use common::error::function::FunctionError;
 use common::error::text::bounded;
 use common::error::{EngineError, nearest};
@@ -199,7 +199,9 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &ResolvedTableReference) ->
         return EngineError::Sql { message, position, hint: Some(hint.to_string()) };
     }
     let shown = if schema == DEFAULT_NAMESPACE { name.to_string() } else { format!("{schema}.{name}") };
-    let hint = near_table(catalog, &TableReference::partial(schema, name)).or_else(|| file_without_quotes(sql, &shown));
+    let hint = near_table(catalog, &TableReference::partial(schema, name))
+        .or_else(|| file_without_quotes(sql, &shown))
+        .or_else(|| instead_of_catalog(name).map(str::to_string));
     EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
 }
 

@@ -48,8 +48,9 @@ pub async fn create_table(
     let constraints = std::mem::take(&mut create.constraints);
     let constraints = constraints.iter().map(table_constraint).collect::<Result<Vec<_>, _>>()?;
     let mut options = BTreeMap::new();
-    if let ast::CreateTableOptions::With(with_options) = std::mem::take(&mut create.table_options) {
-        set_options(&mut options, with_options)?;
+    if let ast::CreateTableOptions::With(with_options) = &mut create.table_options {
+        set_options(&mut options, std::mem::take(with_options))?;
+        create.table_options = ast::CreateTableOptions::None;
     }
     refuse_options(&create)?;
     let has_query = create.query.is_some();

@@ -3,7 +3,7 @@
 use crate::file_format::is_file_name;
 
 /// Functions that do not exist here.
-const FUNCTIONS: [(&[&str], &str); 24] = [
+const FUNCTIONS: [(&[&str], &str); 43] = [
     (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
     (&["strptime", "str_to_date", "parse_datetime"], "to_date(x, …) and to_timestamp(x, …) read a time from text, or CAST(x AS TIMESTAMP)"),
     (&["dateadd", "date_add", "timestampadd", "adddate"], "add an interval: x + INTERVAL '1 day'"),
@@ -31,6 +31,25 @@ const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["uuid_generate_v4", "gen_random_uuid", "newid"], "write uuid()"),
     (&["current_database", "database"], "a store is one database, which has no name"),
     (&["first", "any"], "write first_value(x ORDER BY …)"),
+    (&["last"], "write last_value(x ORDER BY …)"),
+    (&["arg_max", "max_by"], "write first_value(x ORDER BY y DESC)"),
+    (&["arg_min", "min_by"], "write first_value(x ORDER BY y)"),
+    (&["count_if", "countif"], "write count(*) FILTER (WHERE …)"),
+    (&["approx_count_distinct"], "write approx_distinct(x)"),
+    (&["dayname"], "write to_char(x, 'FMDay')"),
+    (&["monthname"], "write to_char(x, 'FMMonth')"),
+    (&["last_day"], "write date_trunc('month', x) + INTERVAL '1 month' - INTERVAL '1 day'"),
+    (&["time_bucket"], "write date_bin(INTERVAL '1 hour', x)"),
+    (&["epoch"], "write extract(epoch FROM x)"),
+    (&["regexp_matches", "rlike"], "write x ~ 'pattern'"),
+    (&["regexp_extract"], "write (regexp_match(x, 'pattern'))[1]"),
+    (&["string_split", "str_split"], "write string_to_array(x, ',')"),
+    (&["format", "printf"], "write concat(x, ' ', y)"),
+    (&["strlen"], "write octet_length(x)"),
+    (&["ucase"], "write upper(x)"),
+    (&["lcase"], "write lower(x)"),
+    (&["current_schema"], "names without a schema are in \"main\""),
+    (&["nextval"], "there are no sequences: row_number() OVER () numbers rows"),
 ];
 
 const FILES: &str = "SELECT * FROM 'x.csv' reads a file, and so do read_csv, read_parquet, read_json and read_arrow; COPY t FROM 'x.csv' \
@@ -39,7 +58,7 @@ const FILES: &str = "SELECT * FROM 'x.csv' reads a file, and so do read_csv, rea
 const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
 
 /// Statements that do not exist here, by their first words.
-const STATEMENTS: [(&str, &str); 10] = [
+const STATEMENTS: [(&str, &str); 17] = [
     ("SHOW DATABASES", "a store is one database: SHOW SCHEMAS lists its schemas"),
     ("USE", "a store is one database: write schema.table"),
     ("VACUUM", "OPTIMIZE TABLE t rewrites what is small or much deleted, and it is done by itself as well"),
@@ -50,11 +69,18 @@ const STATEMENTS: [(&str, &str); 10] = [
     ("ATTACH", "a store is one database; --store names it"),
     ("EXPORT DATABASE", "BACKUP TO 'directory' copies the store, and COPY t TO 'file' a table"),
     ("IMPORT DATABASE", "COPY t FROM 'file' loads a table"),
+    ("CREATE SEQUENCE", "row_number() OVER () numbers rows"),
+    ("CREATE MACRO", "make a view of what is computed"),
+    ("CREATE OR REPLACE MACRO", "make a view of what is computed"),
+    ("RENAME TABLE", "write ALTER TABLE t RENAME TO u"),
+    ("DESCRIBE TABLE", "write DESCRIBE t"),
+    ("PIVOT", "use an aggregate with FILTER (WHERE …) for each column"),
+    ("UNPIVOT", "use UNION ALL with a SELECT for each column"),
 ];
 
 pub fn instead_of_function(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
-    if name.starts_with("json_") || name.starts_with("to_json") {
+    if name.starts_with("json") || name.starts_with("to_json") || name.ends_with("to_json") {
         return Some(JSON);
     }
     FUNCTIONS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, hint)| *hint)
@@ -63,7 +89,14 @@ pub fn instead_of_function(name: &str) -> Option<&'static str> {
 /// `read_csv('x')` and similar.
 pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
     let is_reader = ["read_", "csv_", "parquet_", "json_", "sniff_"].iter().any(|start| name.starts_with(start)) || name.ends_with("_scan");
-    is_reader.then_some(FILES)
+    is_reader.then_some(FILES).or_else(|| instead_of_catalog(name))
+}
+
+/// The tables in which other systems list tables.
+pub fn instead_of_catalog(name: &str) -> Option<&'static str> {
+    let is_catalog = ["pg_", "sqlite_", "duckdb_", "pragma_"].iter().any(|start| name.starts_with(start));
+    is_catalog
+        .then_some("SHOW TABLES and DESCRIBE t list tables and columns, and so do information_schema.tables and information_schema.columns")
 }
 
 /// A file where only a table can be: as the target of an INSERT.
@@ -101,6 +134,7 @@ mod tests {
         assert!(instead_of_function("STRFTIME").is_some_and(|hint| hint.contains("to_char")));
         assert!(instead_of_function("json_extract").is_some() && instead_of_function("sum").is_none());
         assert!(instead_of_table_function("read_csv").is_some() && instead_of_table_function("range").is_none());
+        assert!(instead_of_table_function("duckdb_tables").is_some() && instead_of_catalog("pg_class").is_some());
         assert!(instead_of_file("a/B.CSV").is_some() && instead_of_file("flights").is_none());
         assert!(instead_of_feature("USE x").is_some() && instead_of_feature("USER").is_none());
     }

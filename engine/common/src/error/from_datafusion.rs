@@ -1,5 +1,6 @@
 //! Converts errors of DataFusion into those of the engine.
 
+use std::collections::HashSet;
 use std::error::Error;
 
 use arrow::error::ArrowError;
@@ -204,7 +205,9 @@ fn no_column(field: &Column, valid_fields: &[Column]) -> EngineError {
         None if valid_fields.is_empty() => None,
         None => {
             let names = valid_fields.iter().map(|column| column.name.as_str());
-            let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_")).collect();
+            // ORDER BY sees the columns of SELECT and those of FROM.
+            let mut seen = HashSet::new();
+            let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_") && seen.insert(*name)).collect();
             let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
             Some(format!("columns there are: {}{}", bounded(&shown), if names.len() > 20 { ", …" } else { "" }))
         }
