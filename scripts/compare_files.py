@@ -113,10 +113,10 @@ def read_with_duckdb(path: Path) -> Table:
     answer = connection.execute(f"SELECT * FROM {reader}(?)", [str(path)])
     are_json = [str(column[1]) == "JSON" for column in answer.description]
     table = answer.to_arrow_table()
-    for place, name in enumerate(table.column_names):
-        if are_json[place]:
-            texts = pa.array([plain(text) for text in table.column(place).to_pylist()], pa.string())
-            table = table.set_column(place, name, texts)
+    for index, name in enumerate(table.column_names):
+        if are_json[index]:
+            texts = pa.array([plain(text) for text in table.column(index).to_pylist()], pa.string())
+            table = table.set_column(index, name, texts)
     if reader == "read_csv" and is_one_column_of_lines(table, path):
         raise duckdb.Error("it makes one column of the lines")
     return parts(table)

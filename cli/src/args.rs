@@ -370,7 +370,9 @@ fn conflict_of_files(cli: &Cli) -> Option<String> {
 }
 
 fn is_statement(path: &str) -> bool {
-    path.split_once(char::is_whitespace).is_some_and(|(first, _)| is_keyword(first)) && !Path::new(path).exists()
+    // `Order *.csv` is a pattern of files.
+    let is_pattern = path.contains(['*', '?', '[']) && path.contains('.');
+    !is_pattern && path.split_once(char::is_whitespace).is_some_and(|(first, _)| is_keyword(first)) && !Path::new(path).exists()
 }
 
 /// A plain word that is no file is rather a misspelt subcommand, or a store, which DuckDB opens so.

@@ -93,11 +93,12 @@ pub const HELP: &[(&str, &str)] = &[
 
 /// Commands of psql that are not here, with what to do instead.
 const OF_PSQL: &[(&[&str], &str)] = &[
-    (&["\\a", "\\f", "\\H", "\\t"], "\\format csv, json or markdown shows rows without lines around them"),
+    (&["\\a", "\\f", "\\H", "\\t"], "\\format csv or json shows rows without lines around them"),
     (&["\\ddp", "\\dp", "\\drg", "\\z"], "SHOW GRANTS; lists privileges"),
     (&["\\dD", "\\dm", "\\ds", "\\dT", "\\dx"], "a store has tables, views and schemas, which \\d and \\dn list"),
     (&["\\password"], "ALTER USER name PASSWORD 'text'; changes a password"),
-    (&["\\sf", "\\sv"], "SHOW CREATE TABLE name; shows the statement that makes a table or a view"),
+    (&["\\sf"], "\\df shows how functions are called"),
+    (&["\\sv"], "SHOW CREATE TABLE name; shows the statement that makes a table or a view"),
 ];
 
 /// The name of the command in its usage line.
@@ -246,7 +247,7 @@ fn unknown(name: &str) -> String {
     }
     let names = HELP.iter().map(|(usage, _)| name_of(usage));
     // Each single letter is near to every other one.
-    match nearest(name, names).filter(|_| name.len() > 2) {
+    match nearest(plain_name, names).filter(|_| plain_name.len() > 2) {
         Some(near) => {
             format!("there is no command {name}; did you mean {near}? (\\? lists them all)")
         }

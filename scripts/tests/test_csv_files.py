@@ -23,7 +23,6 @@ FILES = {
     "day_first.csv": "id,day\n1,31/01/2024\n2,01/02/2024\n",
     "month_first.csv": "id,day\n1,01/31/2024\n2,01/02/2024\n",
     "year_first.csv": "id,day\n1,2024/01/31\n2,2024/02/01\n",
-    "delimiter_at_the_end.csv": "a,b,c\n1,2,3\n4,5,6,\n",
     "hours.csv": "id,at\n1,4:10:00\n2,14:10:00\n",
 }
 

@@ -9,7 +9,7 @@ pub enum FileFormat {
     Parquet,
     /// Delimited text: commas, tabs, semicolons or pipes.
     Csv,
-    /// One JSON object per line, or one array of objects.
+    /// One JSON object per line, or one array of objects or other values.
     Json,
     /// Arrow IPC: the file format or the stream format.
     Arrow,

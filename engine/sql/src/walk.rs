@@ -68,8 +68,8 @@ pub fn each_expr_mut(part: &mut impl VisitMut, change: &mut dyn FnMut(&mut Expr)
 }
 
 /// The error that ended a walk.
-pub fn into_result<E>(walked: ControlFlow<E>) -> Result<(), E> {
-    match walked {
+pub fn into_result<E>(flow: ControlFlow<E>) -> Result<(), E> {
+    match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

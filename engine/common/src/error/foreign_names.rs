@@ -32,17 +32,17 @@ const FUNCTIONS: [(&[&str], &str); 43] = [
     (&["current_database", "database"], "a store is one database, which has no name"),
     (&["first", "any"], "write first_value(x ORDER BY …)"),
     (&["last"], "write last_value(x ORDER BY …)"),
-    (&["arg_max", "max_by"], "write first_value(x ORDER BY y DESC)"),
+    (&["arg_max", "max_by"], "write first_value(x ORDER BY y DESC NULLS LAST)"),
     (&["arg_min", "min_by"], "write first_value(x ORDER BY y)"),
     (&["count_if", "countif"], "write count(*) FILTER (WHERE …)"),
     (&["approx_count_distinct"], "write approx_distinct(x)"),
     (&["dayname"], "write to_char(x, 'FMDay')"),
     (&["monthname"], "write to_char(x, 'FMMonth')"),
-    (&["last_day"], "write date_trunc('month', x) + INTERVAL '1 month' - INTERVAL '1 day'"),
+    (&["last_day"], "write CAST(date_trunc('month', x) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)"),
     (&["time_bucket"], "write date_bin(INTERVAL '1 hour', x)"),
     (&["epoch"], "write extract(epoch FROM x)"),
     (&["regexp_matches", "rlike"], "write x ~ 'pattern'"),
-    (&["regexp_extract"], "write (regexp_match(x, 'pattern'))[1]"),
+    (&["regexp_extract"], "write (regexp_match(x, 'pattern'))[1]; of a pattern with groups it is the first one"),
     (&["string_split", "str_split"], "write string_to_array(x, ',')"),
     (&["format", "printf"], "write concat(x, ' ', y)"),
     (&["strlen"], "write octet_length(x)"),
@@ -95,8 +95,7 @@ pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
 /// The tables in which other systems list tables.
 pub fn instead_of_catalog(name: &str) -> Option<&'static str> {
     let is_catalog = ["pg_", "sqlite_", "duckdb_", "pragma_"].iter().any(|start| name.starts_with(start));
-    is_catalog
-        .then_some("SHOW TABLES and DESCRIBE t list tables and columns, and so do information_schema.tables and information_schema.columns")
+    is_catalog.then_some("SHOW TABLES and DESCRIBE t list tables and columns, and so do information_schema; SHOW ALL lists settings")
 }
 
 /// A file where only a table can be: as the target of an INSERT.

@@ -33,6 +33,10 @@ fn elements_of_an_array_that_are_no_objects_are_one_column() {
     }
     let error = error_of(&[files.add("mixed.json", "[{\"a\": 1},\n [2]]")]);
     assert!(error.contains("line 2: it is not a JSON object but a list"), "{error}");
+    let error = error_of(&[files.add("lines.json", "[1, 2]\n[3, 4]\n")]);
+    assert!(error.contains("line 1: it is not a JSON object"), "{error}");
+    let marked = files.add("marked.json", "\u{feff}[[1, 2]]");
+    assert_eq!(read_all(&[marked]).num_rows(), 1);
     let error = error_of(&[files.add("none.json", "[]")]);
     assert!(error.contains("is empty"), "{error}");
 }

@@ -65,7 +65,7 @@ pub fn plan(source: &Source, options: &ReadOptions, sample_bytes: u64) -> Result
     loop {
         match records.next_record() {
             // A record with another number of fields is an error for the reader, and no hint on types.
-            Ok(Some(record)) if record.has_width(width) => below.add(&record, width, &options.csv),
+            Ok(Some(record)) if record.len() == width => below.add(&record, &options.csv),
             Ok(Some(_)) | Err(RecordError::Bad { .. }) => {}
             Ok(None) | Err(RecordError::Unclosed { .. }) => break,
             Err(RecordError::Io(error)) => return Err(failed(error)),
@@ -107,8 +107,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn add(&mut self, record: &Record<'_>, width: usize, options: &CsvOptions) {
-        self.types.resize(width, SeenTypes::default());
+    fn add(&mut self, record: &Record<'_>, options: &CsvOptions) {
+        self.types.resize(record.len(), SeenTypes::default());
         for (index, types) in self.types.iter_mut().enumerate() {
             let (text, is_quoted) = record.field(index);
             if !types.is_text() {
@@ -116,7 +116,7 @@ impl Columns {
             }
         }
         self.rows += 1;
-        self.rows_with_empty_end += u64::from(record.field(width - 1) == ("", false));
+        self.rows_with_empty_end += u64::from(record.field(record.len() - 1) == ("", false));
     }
 }
 

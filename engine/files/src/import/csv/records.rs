@@ -59,11 +59,6 @@ impl<'a> Record<'a> {
         self.len() > 1 && self.field(self.len() - 1) == ("", false)
     }
 
-    /// Whether it has so many fields. Nothing is lost if it also ends with a delimiter.
-    pub fn has_width(&self, width: usize) -> bool {
-        self.len() == width || width > 1 && self.len() == width + 1 && self.ends_empty()
-    }
-
     pub fn is_blank(&self) -> bool {
         self.len() == 1 && self.field(0) == ("", false)
     }

@@ -110,6 +110,7 @@ fn begins_json(text: &[u8]) -> bool {
 
 /// Whether the text is an array, or some line begins like JSON: a file named `.json` whose first line is broken is JSON all the same.
 pub(super) fn has_json_line(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     head.trim_ascii_start().starts_with(b"[") || head.split(|byte| *byte == b'\n').any(begins_json)
 }
 

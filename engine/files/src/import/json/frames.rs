@@ -23,12 +23,14 @@ impl Framing {
     /// The framing of the text that begins with `head`.
     pub fn of(head: &[u8]) -> Framing {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-        if head.starts_with(b"[") {
-            return Framing::Array;
-        }
         let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let mut text = Parser::new(str::from_utf8(line).unwrap_or_default());
         let is_whole = text.value().and_then(|token| text.rest_of(&token, 0)).is_ok();
+        if head.starts_with(b"[") {
+            // Arrays of several lines are no records: they are refused at the first one, so that none of them is left out.
+            let has_next = head[line.len()..].trim_ascii_start().starts_with(b"[");
+            return if is_whole && has_next { Framing::Lines } else { Framing::Array };
+        }
         // A first line that is broken, but not merely unfinished, is a broken line.
         let is_begun = matches!(line.trim_ascii_end().last(), Some(b'{' | b'[' | b',' | b':'));
         if is_whole || !is_begun { Framing::Lines } else { Framing::Values }
