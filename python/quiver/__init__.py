@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from . import hints
 from .connection import Connection, only_one
 from .errors import (
     CancelledError,
@@ -60,7 +61,7 @@ def __getattr__(name: str) -> Any:
         from .matrix import Matrix
 
         return Matrix
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise hints.no_attribute(f"module {__name__!r}", name, hints.of_module(Connection))
 
 
 def sql(query: str, params: Values | None = None) -> Result:

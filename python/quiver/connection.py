@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from . import data, names, parameters, substrait
+from . import data, hints, names, parameters, substrait
 from .errors import InterfaceError, NotSupportedError, ProgrammingError
 from .frames import NO_VARIABLES, Frames, Variables, variables_of
 from .result import Result
@@ -25,11 +25,12 @@ _TEMPORARY = re.compile("volatile|temp", re.IGNORECASE)
 MODES = ("create", "append", "replace", "create_append")
 
 
-class Connection:
+class Connection(hints.Hints):
     """Statements of a connection run one after the other, whichever threads send them; their rows may be read
     concurrently. `cursor()` of `quiver.dbapi` and `another()` allow concurrent statements."""
 
     _all: weakref.WeakSet[Connection] = weakref.WeakSet()
+    _hints = hints.of_members(Result, "con.sql(…)") | hints.CONNECTION
 
     def __init__(self, backend: Backend, progress: bool | None = None, frames: bool = True):
         self._backend = backend

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from . import connection as both
-from . import errors
+from . import errors, hints
 from .errors import (
     DatabaseError,
     DataError,
@@ -92,12 +92,13 @@ def connect(database: str | PathLike[str] | None = None, *, autocommit: bool = F
     return Connection(opened(database, **options), autocommit=autocommit)  # type: ignore[arg-type]
 
 
-class Connection:
+class Connection(hints.Hints):
     """Threads may share it: one thread at a time starts a statement and the transaction that it begins."""
 
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
     InternalError, ProgrammingError, NotSupportedError = InternalError, ProgrammingError, NotSupportedError
+    _hints = hints.of_members(both.Connection, "con.quiver") | {name: f"con.cursor().{name}(…)" for name in ("execute", "executemany")}
 
     def __init__(self, connection: both.Connection, *, autocommit: bool = False):
         self.quiver = connection
@@ -189,8 +190,9 @@ class Connection:
         self._process.check()
 
 
-class Cursor:
+class Cursor(hints.Hints):
     arraysize = 1
+    _hints = hints.of_members(Result, "cursor.result") | hints.CURSOR
 
     def __init__(self, connection: Connection):
         self.connection = connection

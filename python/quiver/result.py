@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from . import arrays, progress, show
+from . import arrays, hints, progress, show
 from .errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from .frames import NO_VARIABLES, Variables
 from .parameters import Values
@@ -54,13 +54,15 @@ def _exclusive(method: Callable[Concatenate[Result, P], T]) -> Callable[Concaten
     return exclusive
 
 
-class Result:
+class Result(hints.Hints):
     """A query is planned, and runs when its rows are read. Any other statement has run already.
 
     `arrow`, `df`, `pl`, `numpy` and `fetchall` return all rows and keep them, so that they can be called again. Iteration
     (record batches), `fetchone` and `fetchmany` stream the rows once and keep none of them. After an error,
     every method raises that error again.
     """
+
+    _hints = hints.RESULT
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import names
+from . import hints, names
 from .errors import ProgrammingError
 from .result import Result
 from .show import ROWS_SHOWN
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 ROWS_MAX = 2**63 - 1
 
 
-class Table:
+class Table(hints.Hints):
     """Each method reads the current state of the table. pyarrow, polars, pandas and DuckDB accept it directly, through Arrow's
     PyCapsule interface."""
+
+    _hints = hints.of_members(Result, "table.select()") | hints.TABLE
 
     def __init__(self, connection: Connection, name: str, schema: str | None = None):
         self._connection = connection

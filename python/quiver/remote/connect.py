@@ -54,13 +54,17 @@ def connect(
 
 
 def _location(uri: str) -> tuple[str, Any]:
-    parts = urlsplit(uri)
+    parts = urlsplit(str(uri))
     try:
         port = parts.port
     except ValueError:
         port = None
     if parts.scheme not in SCHEMES or not parts.hostname or not port:
-        raise ProgrammingError(f'"{uri}" names no server', hint="write grpc://host:port, or grpc+tls://host:port")
+        hint = "write grpc://host:port, or grpc+tls://host:port"
+        if "://" not in str(uri) and not str(uri).split(":")[-1].isdigit():
+            path = "" if uri in (None, ":memory:") else f'"{uri}"'
+            hint = f"quiver.open({path}) opens a store; for a server {hint}"
+        raise ProgrammingError(f'"{uri}" names no server', hint=hint)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     location = flight.Location(f"{SCHEMES[parts.scheme]}://{host}:{port}")
     return location.uri.decode(), parts
