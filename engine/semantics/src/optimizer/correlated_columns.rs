@@ -66,7 +66,9 @@ fn with_copies(plan: LogicalPlan, columns: &HashSet<Column>, is_grouped: bool, c
 }
 
 fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, is_grouped: bool, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
-    let is_ambiguous = |column: &Column| columns.iter().any(|other| other.name == column.name && other.relation != column.relation);
+    // The name of `CAST(x.id AS VARCHAR)` is `x.id`.
+    let is_namesake = |other: &Column, column: &Column| other.name == column.name || other.name == column.flat_name();
+    let is_ambiguous = |column: &Column| columns.iter().any(|other| other.relation != column.relation && is_namesake(other, column));
     let mut copied: Vec<(Expr, Column)> = Vec::new();
     let mut copy_of = |expr: Expr| {
         if let Some((_, copy)) = copied.iter().find(|(original, _)| *original == expr) {
