@@ -1,6 +1,7 @@
 //! SET and RESET: our own names, and DataFusion's under `datafusion.`.
 
 use arrow::array::timezone::Tz;
+use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
@@ -38,7 +39,8 @@ pub fn shown_name(asked: &str) -> &str {
 
 /// The setting under DataFusion's name, or an error that suggests the nearest name.
 pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &ConfigOptions) -> Result<SetVariable, EngineError> {
-    set.variable = known_name(&set.variable, known)?;
+    let name = std::mem::take(&mut set.variable);
+    set.variable = known_name(&name, known)?;
     // No setting has this value: it is PostgreSQL's keyword for the initial value.
     if set.value.eq_ignore_ascii_case("default") {
         return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
@@ -63,6 +65,14 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
         let message = format!("there is no time zone \"{}\"", set.value);
         let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    // DataFusion's error has the words of Rust's parsers.
+    if let Err(error) = known.clone().set(&set.variable, &set.value)
+        && matches!(error.find_root(), DataFusionError::External(_))
+    {
+        let message = format!("the setting {name} cannot be \"{}\"", set.value);
+        let hint = Some(format!("SHOW {name}; shows its value"));
         return Err(EngineError::Sql { message, position: None, hint });
     }
     Ok(set)

@@ -265,6 +265,8 @@ fn names_of_other_systems_have_a_hint_of_what_to_write() {
         ("ANALYZE t", "ANALYZE t is not supported", "", "statistics"),
         ("PRAGMA table_info('t')", "PRAGMA table_info('t') is not supported", "", "DESCRIBE"),
         ("INSERT INTO u VALUES (1, 'x') RETURNING a", "INSERT … RETURNING is not supported", "", "select the rows"),
+        ("SET threads = -1", "the setting threads cannot be \"-1\"", "", "SHOW threads; shows its value"),
+        ("SET quiver.zone_pruning = 'maybe'", "the setting quiver.zone_pruning cannot be \"maybe\"", "", "SHOW quiver.zone_pruning"),
         ("SET memory_limit = '1GB'", "there is no setting \"memory_limit\"", "", "--memory-limit"),
         ("SELECT * FROM \"T\"", "table \"T\" does not exist", "\"T\"", "did you mean \"t\"?"),
         ("SELECT * FROM \"a.b c\"", "table \"a.b c\" does not exist", "\"a.b c\"", ""),
