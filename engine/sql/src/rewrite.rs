@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Select, TableFactor, VisitMut, VisitorMut};
 
 use super::at_time_zone::move_to_zone;
 use super::balanced_operators::balance;
@@ -21,7 +21,7 @@ use super::recursive_ctes::keep_clauses;
 use super::select_width::check_select_width;
 use super::similar::{replace_escape, replace_similar};
 use super::unique_names::name_branches;
-use crate::walk::{WalkMut, into_result, walk_statement_mut};
+use crate::walk::{WalkMut, each_select_mut, into_flow, into_result, walk_statement_mut};
 use common::error::EngineError;
 
 /// Changes the statement in place.
@@ -45,23 +45,23 @@ impl VisitorMut for Rewriting {
         let placed = find_places(select);
         spread_columns(&mut select.group_by);
         select.projection.iter_mut().for_each(name_quantified_item);
-        flow(checked.and(placed))
+        into_flow(checked.and(placed))
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        let spelt = spell_in(&mut query.body, query.order_by.as_mut());
+        let spelt = each_select_mut(&mut query.body, query.order_by.as_mut(), &mut inline_named_windows);
         let limited = spelt.and_then(|()| rewrite_fetch(query));
-        flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
+        into_flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        let merged = merge_in(&mut query.body, query.order_by.as_mut());
+        let merged = each_select_mut(&mut query.body, query.order_by.as_mut(), &mut merge_columns);
         name_branches(query);
-        flow(merged.and_then(|()| rewrite_set_all(&mut query.body)))
+        into_flow(merged.and_then(|()| rewrite_set_all(&mut query.body)))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
-        flow(pack_named_arguments(factor))
+        into_flow(pack_named_arguments(factor))
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
@@ -75,35 +75,6 @@ impl VisitorMut for Rewriting {
         read_interval(expr);
         let replaced =
             keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| rewrite_power(expr));
-        flow(replaced.and_then(|()| move_to_zone(expr)))
-    }
-}
-
-fn spell_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
-    match body {
-        SetExpr::Select(select) => inline_named_windows(select, order_by),
-        SetExpr::SetOperation { left, right, .. } => {
-            spell_in(left, None)?;
-            spell_in(right, None)
-        }
-        _ => Ok(()),
-    }
-}
-
-fn merge_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
-    match body {
-        SetExpr::Select(select) => merge_columns(select, order_by),
-        SetExpr::SetOperation { left, right, .. } => {
-            merge_in(left, None)?;
-            merge_in(right, None)
-        }
-        _ => Ok(()),
-    }
-}
-
-fn flow(result: Result<(), EngineError>) -> ControlFlow<EngineError> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
+        into_flow(replaced.and_then(|()| move_to_zone(expr)))
     }
 }

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, VisitorMut,
+    Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, TableAlias, TableFactor,
+    TableWithJoins, VisitorMut,
 };
 
 use super::merged_names::normalized;
-use crate::walk::{WalkMut, into_result, walk_statement_mut};
+use crate::walk::{WalkMut, each_select_mut, into_flow, into_result, walk_statement_mut};
 use common::error::EngineError;
 use common::names::DEFAULT_NAMESPACE;
 
@@ -25,21 +25,7 @@ impl VisitorMut for Queries {
     type Break = EngineError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        match in_body(&mut query.body, query.order_by.as_mut()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
-    }
-}
-
-fn in_body(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
-    match body {
-        SetExpr::Select(select) => in_select(select, order_by),
-        SetExpr::SetOperation { left, right, .. } => {
-            in_body(left, None)?;
-            in_body(right, None)
-        }
-        _ => Ok(()),
+        into_flow(each_select_mut(&mut query.body, query.order_by.as_mut(), &mut in_select))
     }
 }
 

@@ -7,8 +7,10 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser;
 use datafusion::sql::sqlparser::ast::{
-    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, ObjectName, OrderBy, Query, Select, SetExpr, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
+
+use common::error::EngineError;
 
 /// A part of a statement that visitors read.
 pub trait Walk: Visit {
@@ -67,11 +69,35 @@ pub fn each_expr_mut(part: &mut impl VisitMut, change: &mut dyn FnMut(&mut Expr)
     let _ = part.walk_mut(&mut Exprs(change));
 }
 
+/// Calls `change` with each SELECT of a query outside of subqueries. Only one without a set operation has the ORDER BY of the query.
+pub fn each_select_mut(
+    body: &mut SetExpr,
+    order_by: Option<&mut OrderBy>,
+    change: &mut dyn FnMut(&mut Select, Option<&mut OrderBy>) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    match body {
+        SetExpr::Select(select) => change(select, order_by),
+        SetExpr::SetOperation { left, right, .. } => {
+            each_select_mut(left, None, change)?;
+            each_select_mut(right, None, change)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The error that ended a walk.
 pub fn into_result<E>(flow: ControlFlow<E>) -> Result<(), E> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Ends a walk at an error.
+pub fn into_flow<E>(result: Result<(), E>) -> ControlFlow<E> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitorMut};
+use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, VisitorMut};
 
 use common::error::EngineError;
-use sql::walk::{into_result, walk_statement_mut};
+use sql::walk::{each_select_mut, into_flow, into_result, walk_statement_mut};
 
 /// Calls `change` with each SELECT, its number and its ORDER BY. Returns whether any call returned true.
 pub fn each_select(
@@ -24,31 +24,15 @@ struct Selects<F> {
     has_changed: bool,
 }
 
-impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>> Selects<F> {
-    fn in_body(&mut self, body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
-        match body {
-            SetExpr::Select(select) => {
-                self.count += 1;
-                self.has_changed |= (self.change)(self.count, select, order_by)?;
-                Ok(())
-            }
-            SetExpr::SetOperation { left, right, .. } => {
-                self.in_body(left, None)?;
-                self.in_body(right, None)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>> VisitorMut for Selects<F> {
     type Break = EngineError;
 
     /// The sources of a query are visited before it.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        match self.in_body(&mut query.body, query.order_by.as_mut()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        into_flow(each_select_mut(&mut query.body, query.order_by.as_mut(), &mut |select, order_by| {
+            self.count += 1;
+            self.has_changed |= (self.change)(self.count, select, order_by)?;
+            Ok(())
+        }))
     }
 }
