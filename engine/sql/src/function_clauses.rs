@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::fragments::expr_of;
 use super::merged_names::normalized;
-use crate::walk::{into_result, walk_statement_mut};
+use crate::walk::{into_flow, into_result, walk_statement_mut};
 use common::error::EngineError;
 
 /// Aggregates whose result is exactly the same in any order.
@@ -49,10 +49,7 @@ impl VisitorMut for Calls<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        match self.check(function) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        into_flow(self.check(function))
     }
 }
 
