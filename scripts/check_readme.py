@@ -43,8 +43,8 @@ QUANTITY = re.compile(r"\d[\d.,]*\s?(?:ns|us|µs|ms|s|min|B|[KMGT]i?B)\b")
 TIMEOUT_S = 300
 CONTINUATION = "\n   ...> "
 STATEMENT = re.compile(rf"^quiver> (.*(?:{re.escape(CONTINUATION)}.*)*)", re.MULTILINE)
-# The user of the page has this directory as home.
-HOME = "/home/ann"
+# The page shows this directory in place of the temporary one.
+HOME = "/data"
 
 
 @dataclass
