@@ -11,9 +11,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 pub use connect::ConnectArgs;
 
+use crate::keywords::is_keyword;
 use crate::meta_command::nearest;
 use crate::output::Format;
-use crate::shell::is_keyword;
 use crate::units;
 
 /// The help section for options that few users need.

@@ -21,6 +21,7 @@ mod error_mark;
 mod errors;
 mod history;
 mod interrupt;
+mod keywords;
 mod lexer;
 mod meta_command;
 mod output;

@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::runtime::Handle;
 
-use super::keywords::KEYWORDS;
 use super::paths::paths;
 use crate::console::Settings;
+use crate::keywords::KEYWORDS;
 use crate::lexer::{self, Kind, Token};
 use crate::output::Format;
 use crate::session::{Outcome, Session, table_name};

@@ -3,7 +3,7 @@
 use nu_ansi_term::{Color, Style};
 use reedline::{Highlighter, StyledText};
 
-use super::keywords::is_keyword;
+use crate::keywords::is_keyword;
 use crate::lexer::{self, Kind};
 
 pub struct SqlHighlighter;

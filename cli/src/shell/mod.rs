@@ -3,7 +3,6 @@
 mod completer;
 mod editor;
 mod highlighter;
-mod keywords;
 mod paths;
 mod prompt;
 mod validator;
@@ -15,8 +14,6 @@ use crate::errors::{CliError, Result, note, warn};
 use crate::interrupt::StopRequest;
 use crate::meta_command::Meta;
 use prompt::QuiverPrompt;
-
-pub use keywords::is_keyword;
 
 /// Runs until the user leaves. It shows errors of statements and goes on.
 pub fn run(console: &mut Console) -> Result<()> {

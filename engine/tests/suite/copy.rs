@@ -144,7 +144,7 @@ fn options_of_copy_from_are_taken_and_unknown_ones_refused() {
     for sql in ["COPY t FROM STDIN", "COPY t (a) FROM 'x.csv'", "COPY nothing FROM 'x.csv'"] {
         db.error(sql);
     }
-    let error = db.error(&format!("COPY nothing FROM '{file}' (DELIMITER '|')"));
+    let error = db.error(&format!("COPY nothing FROM '{file}' (FORMAT csv, DELIMITER '|')"));
     assert_eq!(error.to_string(), "table \"nothing\" does not exist");
     assert_eq!(error.hint(), Some(format!("CREATE TABLE nothing AS FROM '{file}' makes it").as_str()));
     assert_eq!(db.value("SELECT count(*) FROM t"), "2");
