@@ -281,7 +281,7 @@ fn of_rows_of_which_one_fails_none_is_there() {
     let error = rows(&db, "INSERT INTO t (id, surplus) VALUES ($1, $2)", vec![ints(&[1]), ints(&[1])]).unwrap_err();
     assert!(error.contains("surplus"), "{error}");
     let error = rows(&db, "INSERT INTO t (id) VALUES ($1)", vec![ints(&[1]), ints(&[1])]).unwrap_err();
-    assert!(error.contains("parameters"), "{error}");
+    assert!(error.contains("1 parameter and was given 2 values"), "{error}");
     db.run("BEGIN");
     assert_eq!(rows(&db, "INSERT INTO t (id) VALUES ($1)", vec![ints(&[7, 8])]), Ok(2));
     db.run("ROLLBACK");
