@@ -7,7 +7,7 @@ mod copy_command;
 mod dot_command;
 #[path = "../../src/error_mark.rs"]
 mod error_mark;
-#[path = "../../src/shell/keywords.rs"]
+#[path = "../../src/keywords.rs"]
 mod keywords;
 #[path = "../../src/lexer.rs"]
 mod lexer;
