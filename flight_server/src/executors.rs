@@ -285,7 +285,7 @@ mod tests {
     #[tokio::test]
     async fn threads_of_statements_have_a_lower_priority_than_those_of_connections_and_of_control() {
         let executors = Executors::new(1);
-        let behind = (nice() + 5).min(19);
+        let behind = (nice() + 2).min(19);
         let nice_of_both = async { Ok((nice(), tokio::task::spawn_blocking(nice).await.unwrap())) };
         assert_eq!(executors.lease().run(nice_of_both).await.unwrap(), (behind, behind));
         assert_eq!(executors.control().run(async { Ok(nice()) }).await.unwrap(), nice());
