@@ -210,7 +210,7 @@ fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
         return refuse("PARTITION BY", "order the table with ORDER BY: queries skip what they need not read");
     }
     if !matches!(create.table_options, ast::CreateTableOptions::None) {
-        return refuse("options of CREATE TABLE in this form", "leave them out; a table has the option WITH (durability = 'async')");
+        return refuse("an option of CREATE TABLE in this form", "leave them out; a table has the option WITH (durability = 'async')");
     }
     Ok(())
 }
