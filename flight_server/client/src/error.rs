@@ -179,6 +179,9 @@ pub(crate) fn own_certificate(path: &Path, reason: String) -> RemoteError {
     RemoteError::OwnCertificate { path: path.to_path_buf(), reason }
 }
 
+/// What rustls, h2 and hyper say of a connection that the server has closed; hyper's last, if it closed before the first request.
+const CUT: [&str; 5] = ["connection closed", "connection error", "reset by peer", "roken pipe", "connection was not ready"];
+
 /// The probable cause when a server refuses the connection or is not found.
 fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
@@ -194,15 +197,14 @@ fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'s
         (!has_reason).then_some(UNKNOWN_ISSUER)
     } else if is_tls {
         // With TLS 1.3 a server checks the client certificate after the client's handshake has ended, and closes. Its alert may get lost.
-        let is_cut =
-            has(&["connection closed", "connection error", "reset by peer", "roken pipe"]) || has_identity && has(&["fatal alert"]);
+        let is_cut = has(&CUT) || has_identity && has(&["fatal alert"]);
         match has(&["InvalidContentType", "corrupt message"]) {
             true => Some(PERHAPS_PLAIN),
             false => is_cut.then_some(if has_identity { PERHAPS_REFUSED } else { PERHAPS_CERTIFICATE }),
         }
     } else {
         // A server is there, but it closes the connection or does not speak plain gRPC.
-        has(&["connection closed", "connection error", "reset by peer", "roken pipe"]).then_some(PERHAPS_TLS)
+        has(&CUT).then_some(PERHAPS_TLS)
     }
 }
 
@@ -257,6 +259,7 @@ mod tests {
             ("received fatal alert: CertificateRequired", true, Some(CERTIFICATE_ASKED)),
             ("invalid peer certificate: Other(OtherError(UnsupportedCertVersion))", true, Some(OLD_CERTIFICATE)),
             ("connection closed", true, Some(PERHAPS_CERTIFICATE)),
+            ("connection was not ready", true, Some(PERHAPS_CERTIFICATE)),
             ("stream closed because of a broken pipe", true, Some(PERHAPS_CERTIFICATE)),
         ] {
             assert_eq!(connection_hint(reason, is_tls, false), hint, "{reason}");
