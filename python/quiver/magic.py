@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
 
-from . import embedded, names
+from . import embedded, names, url_options
 from .connection import Connection
 from .result import Result
 
@@ -107,22 +107,13 @@ class Options:
             raise UsageError(f"{self.file} cannot be read: {error}") from None
 
 
-_OPTIONS = ("read_only", "memory_limit", "query_memory_limit", "spill_dir", "threads")
-
-
 def _store(url: str) -> Connection:
     """The store of a URL. Options of `quiver.open` follow its path, as in SQLAlchemy: `?read_only=true&memory_limit=4GB`."""
     path, _, query = url.removeprefix("quiver://").removeprefix("/").partition("?")
-    options: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
-    if unknown := [name for name in options if name not in _OPTIONS]:
-        raise UsageError(f'there is no option "{unknown[0]}" of a store; there are {", ".join(_OPTIONS)}')
-    if (read_only := options.get("read_only", "false").lower()) not in ("true", "false"):
-        raise UsageError(f'"{read_only}" is neither true nor false')
-    options["read_only"] = read_only == "true"
-    if "threads" in options:
-        if not options["threads"].isdecimal():
-            raise UsageError(f'"{options["threads"]}" is no number of threads')
-        options["threads"] = int(options["threads"])
+    try:
+        options = url_options.checked(dict(parse_qsl(query, keep_blank_values=True)), embedded.open)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     return embedded.open(Path(path).expanduser() if path else None, **options)
 
 

@@ -134,7 +134,12 @@ class MagicInProcess(Magic, InProcess):
                 self.shell.run_line_magic("sql", "CREATE TABLE refused (a INT)")
             self.shell.run_line_magic("sql", f"--close quiver:///{directory}/store?read_only=true&threads=1")
             self.assertEqual(os.listdir(directory), ["store"])
-        for query, why in (("readonly=true", 'no option "readonly"'), ("read_only=maybe", "neither"), ("threads=x", "no number")):
+        for query, why in (
+            ("readonly=true", 'no option "readonly"'),
+            ("read_only=maybe", "neither"),
+            ("threads=x", "no number"),
+            ("frames=maybe", "neither"),
+        ):
             with self.subTest(query), self.assertRaisesRegex(UsageError, why):
                 self.shell.run_line_magic("sql", f"quiver:///{self.place}?{query}")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ from sqlalchemy import exc, pool
 from sqlalchemy.engine import URL, default
 from sqlalchemy.engine import reflection as engine_reflection
 
-from .. import dbapi
+from .. import dbapi, url_options
 from . import reflection
 from .compiler import QuiverCompiler, QuiverDDLCompiler, QuiverTypeCompiler
 
@@ -64,19 +62,12 @@ class QuiverDialect(default.DefaultDialect):
         return pool.QueuePool if url.database else pool.StaticPool
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
-        options: dict[str, Any] = dict(url.query)
         for name in ("user", "host", "port"):
             if getattr(url, "username" if name == "user" else name):
                 raise exc.ArgumentError(f"{url!r} names a {name}; write quiver:///path, or quiver+flight://host:port")
         from ..embedded import open as opened
 
-        _check_known(options, opened)
-        _with_truths(options, "read_only", "autocommit")
-        if "threads" in options:
-            if not str(options["threads"]).isdecimal():
-                raise exc.ArgumentError(f'"{options["threads"]}" is no number of threads')
-            options["threads"] = int(options["threads"])
-        return [url.database or None], options
+        return [url.database or None], _options(url, opened)
 
     def initialize(self, connection: Any) -> None:
         """Asks the server nothing: the package knows the features of a server of its version."""
@@ -157,12 +148,10 @@ class FlightDialect(QuiverDialect):
         return pool.QueuePool
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
-        options: dict[str, Any] = dict(url.query)
         from ..remote import connect
 
-        _check_known(options, connect, "tls")
-        _with_truths(options, "autocommit", "hand_off")
-        tls = _is_true(options.pop("tls", "false")) or "tls_ca" in options
+        options = _options(url, connect, "tls")
+        tls = options.pop("tls", False) or "tls_ca" in options
         if not url.host or not url.port:
             raise exc.ArgumentError(f"{url!r} names no server; write quiver+flight://host:port")
         if url.username:
@@ -171,23 +160,8 @@ class FlightDialect(QuiverDialect):
         return [f"grpc{'+tls' if tls else ''}://{host}:{url.port}"], options
 
 
-def _check_known(options: dict[str, Any], opened: Callable[..., Any], *others: str) -> None:
-    """Checks the options of the URL, most of which are parameters of `opened`."""
-    taken = inspect.signature(opened).parameters.values()
-    known = [option.name for option in taken if option.kind is option.KEYWORD_ONLY] + ["autocommit", *others]
-    for name in options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
-            raise exc.ArgumentError(f'there is no option "{name}" of a URL of Quiver; {instead}')
-
-
-def _with_truths(options: dict[str, Any], *names: str) -> None:
-    """Converts booleans: in a URL everything is text, and the text "false" would be true."""
-    options.update({name: _is_true(options[name]) for name in names if name in options})
-
-
-def _is_true(text: Any) -> bool:
-    if str(text).lower() not in ("true", "false", "1", "0", "yes", "no"):
-        raise exc.ArgumentError(f'"{text}" is neither true nor false')
-    return str(text).lower() in ("true", "1", "yes")
+def _options(url: URL, opened: Callable[..., Any], *others: str) -> dict[str, Any]:
+    try:
+        return url_options.checked(dict(url.query), opened, "autocommit", *others)
+    except ValueError as error:
+        raise exc.ArgumentError(str(error)) from None
