@@ -1,4 +1,4 @@
-//! The words that the highlighter colours, the completer offers, and with which a statement begins. They are sorted for binary search.
+//! The words that the highlighter colours, the completer offers, and by which an argument is taken for a statement. Sorted for binary search.
 
 pub const KEYWORDS: &[&str] = &[
     "ALL",
