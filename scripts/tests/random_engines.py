@@ -15,6 +15,7 @@ import duckdb
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
 import quiver
+from quiver.rows import tuples
 from random_answers import Rows
 from random_tables import Table, created, filling, tables
 from random_tree import Node, fixed
@@ -28,6 +29,7 @@ BATCH_SIZES_OF_MANY_ROWS = [64, 8192]
 TIMEOUT_MS = 60_000
 # More of an answer becomes no rows of Python: a few statements have gigabytes.
 ANSWER_MAX_BYTES = 32 << 20
+ANSWER_MAX_ROWS = 4 << 20
 # What they say is when, where and how much, and not how.
 NO_SWITCHES = ["quiver.statement_timeout_ms"]
 Settings = dict[str, str]
@@ -103,7 +105,12 @@ class World:
         timeout = Timer(TIMEOUT_MS / 1000, self.duckdb.interrupt)
         timeout.start()
         try:
-            return self.duckdb.execute(sql).fetchall()
+            rows, result = [], self.duckdb.execute(sql)
+            while more := result.fetchmany(10_000):
+                rows += more
+                if len(rows) > ANSWER_MAX_ROWS:
+                    raise AnswerTooLargeError
+            return rows
         finally:
             timeout.cancel()
 
@@ -122,9 +129,17 @@ class World:
 
 
 def rows_of(result: quiver.Result) -> Rows:
-    if result.is_query and result.arrow().nbytes > ANSWER_MAX_BYTES:
-        raise AnswerTooLargeError
-    return result.fetchall()
+    if not result.is_query:
+        return result.fetchall()
+    batches, size_bytes = [], 0
+    # Some statements have more rows than the memory of the machine can take.
+    for batch in result:
+        size_bytes += batch.nbytes
+        if size_bytes > ANSWER_MAX_BYTES:
+            result.close()
+            raise AnswerTooLargeError
+        batches.append(batch)
+    return [row for batch in batches for row in tuples(batch)]
 
 
 def opened() -> tuple[quiver.Connection, duckdb.DuckDBPyConnection, tempfile.TemporaryDirectory]:
