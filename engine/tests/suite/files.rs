@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::file::properties::WriterProperties;
-use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
 use engine::import::{FileScan, LoadMode, LoadOptions, ReadOptions};
 use engine::{EngineOptions, ErrorKind};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::helpers::{Db, numbers, options, wait};
 

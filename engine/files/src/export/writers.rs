@@ -2,9 +2,9 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
-use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::basic::{Compression, ZstdLevel};
-use datafusion::parquet::file::properties::WriterProperties;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 
 use super::csv_writer::{CsvLayout, CsvWriter};
 use super::ipc_writer::IpcWriter;
