@@ -50,6 +50,7 @@ class World:
         self.created = {table.name: created(random, table) for table in self.tables}
         self.filled = switched(random, filling(random, self.tables), self.switches)
         self.settings: Settings = {}
+        self.is_duckdb_lost = False
         self.make()
 
     def make(self) -> None:
@@ -66,7 +67,7 @@ class World:
         other = object.__new__(World)
         other.tables, other.switches, other.created, other.filled = self.tables, self.switches, created, filled
         other.quiver, other.duckdb, other.directory = opened()
-        other.settings = {}
+        other.settings, other.is_duckdb_lost = {}, False
         other.make()
         other.set(settings)
         return other
@@ -111,6 +112,10 @@ class World:
                 if len(rows) > ANSWER_MAX_ROWS:
                     raise AnswerTooLargeError
             return rows
+        except (duckdb.FatalException, duckdb.InternalException):
+            # It answers nothing more.
+            self.is_duckdb_lost = True
+            raise
         finally:
             timeout.cancel()
 

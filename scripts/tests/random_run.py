@@ -74,6 +74,8 @@ class Run:
         if outcome.kind in ("differs", "fault", "refused") and number not in STATEMENTS.get(self.seed, ()):
             self.failures.append(report(self.seed, number, one, self.world, outcome))
             self.open(number)
+        elif self.world.is_duckdb_lost:
+            self.open(number)
 
     def refused_share(self) -> float:
         return self.outcomes["quiver"] / max(1, self.outcomes.total())
