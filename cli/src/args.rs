@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use engine::is_keyword;
 
 pub use connect::ConnectArgs;
 
-use crate::keywords::is_keyword;
 use crate::meta_command::nearest;
 use crate::output::Format;
 use crate::units;

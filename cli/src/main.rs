@@ -21,7 +21,6 @@ mod error_mark;
 mod errors;
 mod history;
 mod interrupt;
-mod keywords;
 mod lexer;
 mod meta_command;
 mod output;

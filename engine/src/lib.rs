@@ -45,6 +45,7 @@ pub use pmem_store::lower_thread_priority;
 pub use queries::{Outcome, StatementCounts, StatementEnd, StatementKind};
 pub use semantics::functions::{chain_as_operators, function_as_cast};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
+pub use sql::keywords::{KEYWORDS, is_keyword};
 pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use table::access::Identity;

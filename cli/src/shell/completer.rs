@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use engine::KEYWORDS;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::runtime::Handle;
 
 use super::paths::paths;
 use crate::console::Settings;
-use crate::keywords::KEYWORDS;
 use crate::lexer::{self, Kind, Token};
 use crate::output::Format;
 use crate::session::{Outcome, Session, table_name};

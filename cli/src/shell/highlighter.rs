@@ -1,9 +1,9 @@
 //! Colours for SQL as it is typed.
 
+use engine::is_keyword;
 use nu_ansi_term::{Color, Style};
 use reedline::{Highlighter, StyledText};
 
-use crate::keywords::is_keyword;
 use crate::lexer::{self, Kind};
 
 pub struct SqlHighlighter;

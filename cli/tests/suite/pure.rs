@@ -7,8 +7,6 @@ mod copy_command;
 mod dot_command;
 #[path = "../../src/error_mark.rs"]
 mod error_mark;
-#[path = "../../src/keywords.rs"]
-mod keywords;
 #[path = "../../src/lexer.rs"]
 mod lexer;
 #[path = "../../src/meta_command.rs"]

@@ -23,6 +23,7 @@ pub mod headers;
 pub mod insert_source;
 pub mod insert_width;
 pub mod intervals;
+pub mod keywords;
 pub mod locate;
 pub mod maintenance;
 pub mod merge_do_nothing;

@@ -70,7 +70,13 @@ impl Session {
         names(table.schema())
     }
 
+    /// Includes table functions.
     pub fn function_names(&self) -> Vec<String> {
-        function_names(&self.context.state())
+        let state = self.context.state();
+        let mut names = function_names(&state);
+        names.extend(state.table_functions().keys().cloned());
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }

@@ -284,7 +284,7 @@ fn the_lists_for_completion_name_tables_columns_and_functions() {
     assert!(db.session.column_names("nothing").is_empty());
     assert_eq!(db.session.schema_names().unwrap(), ["main", "s"]);
     let functions = db.session.function_names();
-    for name in ["sum", "abs", "row_number", "regexp_like"] {
+    for name in ["sum", "abs", "row_number", "regexp_like", "read_csv"] {
         assert!(functions.iter().any(|function| function == name), "{name}");
     }
     let listed = db.session.tables().unwrap();

@@ -34,9 +34,9 @@ impl RemoteSession {
         .await
     }
 
-    /// Sorted by name, without duplicates.
+    /// Includes table functions. Sorted by name, without duplicates.
     pub async fn function_names(&self) -> Result<Vec<String>, RemoteError> {
-        self.names("SELECT DISTINCT routine_name FROM information_schema.routines WHERE function_type <> 'TABLE' ORDER BY 1").await
+        self.names("SELECT DISTINCT routine_name FROM information_schema.routines ORDER BY 1").await
     }
 
     /// The columns of a table, `schema.name` or one of the schema main; empty if there is no such table.

@@ -1,12 +1,11 @@
 //! `CommandGetSqlInfo`: the capabilities of server and engine, as in ODBC's `SQLGetInfo`.
 //!
 //! Every id of FlightSql.proto has a value: clients treat a missing one as an error or as "no". `server.rs` has the
-//! ids below 500, `syntax.rs` those about SQL, `limits.rs` lengths and transactions; `functions.rs`, `keywords.rs` and
+//! ids below 500, `syntax.rs` those about SQL, `limits.rs` lengths and transactions; `functions.rs` and
 //! `conversions.rs` the lists.
 
 mod conversions;
 mod functions;
-mod keywords;
 mod limits;
 mod server;
 mod syntax;
@@ -62,7 +61,7 @@ fn values(session: &Session, facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     values.extend(syntax::values());
     values.extend(limits::values(facts));
     values.extend(functions::values(&session.function_names()));
-    values.push((SqlInfo::SqlKeywords, Value::Texts(keywords::KEYWORDS.iter().map(|word| (*word).to_string()).collect())));
+    values.push((SqlInfo::SqlKeywords, Value::Texts(engine::KEYWORDS.iter().map(|word| (*word).to_string()).collect())));
     values.push((SqlInfo::SqlSupportsConvert, Value::Map(conversions::conversions())));
     values
 }
