@@ -93,8 +93,9 @@ compare-files: deps build $(PYTHON_READY) ## 750 data files of public packages, 
 deps: ## install what is missing on this machine; silent and without network when nothing is
 	@scripts/deps.sh
 
-check: deps $(PYTHON_READY) ## formatting, and what ruff and mypy say of Python; in seconds
+check: deps $(PYTHON_READY) ## formatting, licences and doubled crates, and what ruff and mypy say of Python; in seconds
 	@cargo fmt --all --check
+	@$(PYTHON) scripts/check_dependencies.py
 	@$(PYTHON) -m ruff format --check --quiet .
 	@$(PYTHON) -m ruff check --quiet .
 	@$(PYTHON) -m mypy --no-error-summary
