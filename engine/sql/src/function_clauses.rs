@@ -7,7 +7,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    Ident, NullTreatment, ObjectName, OrderByExpr, Value, VisitorMut,
+    Ident, NullTreatment, ObjectName, OrderByExpr, UnaryOperator, Value, VisitorMut,
 };
 
 use super::fragments::expr_of;
@@ -34,6 +34,8 @@ const OF_NUMBERS: [&str; 13] = [
     "variance",
     "var_population",
 ];
+
+const OF_BITS: [&str; 3] = ["bit_and", "bit_or", "bit_xor"];
 
 /// Refuses such clauses or drops them. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
@@ -143,12 +145,26 @@ fn drop_constant_keys(function: &mut Function) {
 fn type_null(function: &mut Function) -> Result<(), EngineError> {
     let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return Ok(()) };
-    let is_null = matches!(&*argument, Expr::Value(value) if value.value == Value::Null);
-    let name = function.name.to_string();
-    if is_null && OF_NUMBERS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-        *argument = expr_of("CAST(NULL AS DOUBLE)").map_err(|error| EngineError::internal(error.to_string()))?;
+    if !is_null(argument) {
+        return Ok(());
     }
+    let name = function.name.to_string();
+    let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(&name));
+    let null = match () {
+        () if is_one_of(&OF_NUMBERS) => "CAST(NULL AS DOUBLE)",
+        () if is_one_of(&OF_BITS) => "CAST(NULL AS BIGINT)",
+        () => return Ok(()),
+    };
+    *argument = expr_of(null).map_err(|error| EngineError::internal(error.to_string()))?;
     Ok(())
+}
+
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => value.value == Value::Null,
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => is_null(inner),
+        _ => false,
+    }
 }
 
 fn refused(clause: &str, function: &str, hint: &str) -> EngineError {

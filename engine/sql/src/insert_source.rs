@@ -1,11 +1,12 @@
 //! The query of an INSERT, and of a CREATE TABLE with types, is planned separately if VALUES are inside of it: DataFusion would give all
-//! VALUES in it, at any depth, the types of the table's columns.
+//! VALUES in it, at any depth, the types of the table's columns. So is the query of an INSERT whose PREPARE declares types: DataFusion
+//! would forget them (insert_to_plan in statement.rs of datafusion-sql).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::{Column, Result};
-use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Projection, cast};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Prepare, Projection, Statement as PlanStatement, cast};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, Visitor};
 
@@ -13,22 +14,37 @@ use super::fragments::query_of;
 use crate::walk::{Walk, sql_statement_mut};
 use common::error::EngineError;
 
-/// Takes the query out of the statement, if it must be planned separately.
-pub fn take_source(statement: &mut Statement) -> Result<Option<Box<Query>>, EngineError> {
-    let is_run = matches!(&*statement, Statement::Statement(inner) if !matches!(inner.as_ref(), ast::Statement::Prepare { .. }));
-    let source = sql_statement_mut(statement).and_then(source_of);
-    let Some(source) = source.filter(|source| source.as_deref().is_some_and(has_inner_values)) else {
-        return Ok(None);
+/// Takes the query out of the statement, as a statement of its own, if it must be planned separately.
+pub fn take_source(statement: &mut Statement) -> Result<Option<Statement>, EngineError> {
+    let is_run = matches!(statement, Statement::Statement(_));
+    let Some(statement) = sql_statement_mut(statement) else { return Ok(None) };
+    let types = match statement {
+        ast::Statement::Prepare { name, data_types, .. } => Some((name.clone(), data_types.clone())),
+        _ => None,
     };
-    let is_direct = source.as_ref().is_some_and(|query| matches!(query.body.as_ref(), SetExpr::Values(_)));
-    if is_direct || !is_run {
-        let (feature, hint) = match is_direct {
-            true => ("VALUES in a subquery among the VALUES of an INSERT", "use INSERT … SELECT"),
-            false => ("PREPARE and EXPLAIN of an INSERT from VALUES inside of a query", "run the INSERT itself"),
-        };
-        return Err(EngineError::unsupported(feature, Some(hint)));
+    let has_types = is_run && types.as_ref().is_some_and(|(_, data_types)| !data_types.is_empty());
+    let Some(source) = source_of(statement) else { return Ok(None) };
+    let Some(query) = source.as_deref() else { return Ok(None) };
+    let is_direct = matches!(query.body.as_ref(), SetExpr::Values(_));
+    let has_values = has_inner_values(query);
+    if !has_values && (is_direct || !has_types) {
+        return Ok(None);
     }
-    Ok(source.take())
+    if is_direct {
+        let hint = Some("use INSERT … SELECT");
+        return Err(EngineError::unsupported("VALUES in a subquery among the VALUES of an INSERT", hint));
+    }
+    if !is_run {
+        return Err(EngineError::unsupported("EXPLAIN of an INSERT from VALUES inside of a query", Some("run the INSERT itself")));
+    }
+    Ok(source.take().map(|query| {
+        let query = ast::Statement::Query(query);
+        let statement = match types {
+            Some((name, data_types)) => ast::Statement::Prepare { name, data_types, statement: Box::new(query) },
+            None => query,
+        };
+        Statement::Statement(Box::new(statement))
+    }))
 }
 
 fn source_of(statement: &mut ast::Statement) -> Option<&mut Option<Box<Query>>> {
@@ -73,9 +89,17 @@ fn is_values(body: &SetExpr) -> bool {
     }
 }
 
-/// Replaces the query of an INSERT by a query with so many columns.
-pub fn put_placeholder(statement: &mut Statement, columns: usize) -> Result<(), EngineError> {
-    if let Some(ast::Statement::Insert(insert)) = sql_statement_mut(statement) {
+/// Replaces the query of an INSERT, which was taken, by a query with as many columns as its plan.
+pub fn put_placeholder(statement: &mut Statement, source: &LogicalPlan) -> Result<(), EngineError> {
+    let columns = match source {
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => prepare.input.schema().fields().len(),
+        query => query.schema().fields().len(),
+    };
+    let statement = match sql_statement_mut(statement) {
+        Some(ast::Statement::Prepare { statement, .. }) => Some(statement.as_mut()),
+        statement => statement,
+    };
+    if let Some(ast::Statement::Insert(insert)) = statement {
         let nulls: Vec<String> = names(columns).map(|name| format!("NULL AS {name}")).collect();
         let query = query_of(&format!("SELECT {}", nulls.join(", ")));
         insert.source = Some(Box::new(query.map_err(|error| EngineError::internal(error.to_string()))?));
@@ -89,6 +113,13 @@ fn names(columns: usize) -> impl Iterator<Item = String> {
 
 /// Inserts the plan of the query into the plan of the statement.
 pub fn with_source(plan: LogicalPlan, source: LogicalPlan) -> Result<LogicalPlan> {
+    if let LogicalPlan::Statement(PlanStatement::Prepare(source)) = source {
+        let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = plan else {
+            return Err(EngineError::internal("the query of a PREPARE is in none").into());
+        };
+        let input = with_source(Arc::unwrap_or_clone(prepare.input), Arc::unwrap_or_clone(source.input))?;
+        return Ok(LogicalPlan::Statement(PlanStatement::Prepare(Prepare { input: Arc::new(input), ..source })));
+    }
     let columns = source.schema().fields().len();
     match plan {
         LogicalPlan::Dml(mut insert) => {

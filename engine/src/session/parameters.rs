@@ -18,7 +18,7 @@ use super::{Session, StartLock};
 use crate::dml::{Retry, is_change};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
-use crate::parameters::{ArgumentParameters, fitted, parameter_number, parameter_numbers, values_of, wrong_count};
+use crate::parameters::{ArgumentParameters, fitted, parameter_number, parameter_numbers, values_of, with_columns_of_sets, wrong_count};
 use crate::queries::{Query, StatementKind, is_kill};
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
@@ -225,8 +225,8 @@ impl Prepared {
             Some(declared) => fitted(value.cast_storage_to(declared.data_type())?, field, is_query),
             None => fitted(value, field, is_query),
         });
-        let values = values.collect::<Result<Vec<_>, EngineError>>()?;
-        Ok(match self.plan.replace_params_with_values(&ParamValues::List(values))? {
+        let values = ParamValues::List(values.collect::<Result<Vec<_>, EngineError>>()?);
+        Ok(match with_columns_of_sets(self.plan)?.replace_params_with_values(&values)? {
             LogicalPlan::Explain(explain) => {
                 let stringified_plans = vec![explain.plan.to_stringified(PlanType::InitialLogicalPlan)];
                 LogicalPlan::Explain(Explain { stringified_plans, ..explain })

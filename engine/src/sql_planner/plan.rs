@@ -47,9 +47,8 @@ pub async fn plan_statement(state: &SessionState, private: Vec<PrivateTable>, mu
     let plan = match take_source(&mut statement)? {
         None => planned(&mut tables, statement).await?,
         Some(query) => {
-            let query = Statement::Statement(Box::new(ast::Statement::Query(query)));
             let source = planned(&mut tables, query).await?;
-            put_placeholder(&mut statement, source.schema().fields().len())?;
+            put_placeholder(&mut statement, &source)?;
             with_source(planned(&mut tables, statement).await?, source)?
         }
     };

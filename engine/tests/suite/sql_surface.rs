@@ -252,12 +252,12 @@ fn values_inside_of_a_query_do_not_take_the_types_of_the_table() {
     db.run("CREATE TABLE t (a int)");
     db.run("INSERT INTO t SELECT x * 10 FROM (VALUES (1.5)) AS v(x)");
     db.run("INSERT INTO t SELECT x FROM (VALUES ('7', 8)) AS v(x, y) WHERE length(x) = 1");
-    assert_eq!(db.sorted_rows("SELECT * FROM t"), ["15", "7"]);
-    for sql in [
-        "EXPLAIN INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)",
-        "PREPARE p AS INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)",
-        "INSERT INTO t VALUES ((SELECT max(x) FROM (VALUES (1.5)) AS v(x)))",
-    ] {
+    db.run("PREPARE p AS INSERT INTO t SELECT x * $1 FROM (VALUES (1.5)) AS v(x)");
+    db.run("EXECUTE p(2)");
+    assert_eq!(db.sorted_rows("SELECT * FROM t"), ["15", "3", "7"]);
+    for sql in
+        ["EXPLAIN INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)", "INSERT INTO t VALUES ((SELECT max(x) FROM (VALUES (1.5)) AS v(x)))"]
+    {
         assert!(matches!(db.error(sql), EngineError::Unsupported { .. }), "{sql}");
     }
     let error = db.error("INSERT INTO t SELECT x, y FROM (VALUES (1, 2)) AS v(x, y)");

@@ -1,5 +1,5 @@
-//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`; and to the
-//! parameter of `ts + ?`.
+//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `NULL & NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`;
+//! and to the parameter of `ts + ?`.
 
 use std::sync::Arc;
 
@@ -26,6 +26,9 @@ impl ExprPlanner for UntypedNulls {
         if expr.op == BinaryOperator::Minus && is_null(&expr.right) {
             become_interval(&mut expr.right, &expr.left, schema);
         }
+        if is_of_bits(&expr.op) && is_null(&expr.left) && is_null(&expr.right) {
+            expr.left = lit(ScalarValue::Int64(None));
+        }
         if expr.op == BinaryOperator::StringConcat {
             become_operand(&mut expr.left, &expr.right, schema);
             become_operand(&mut expr.right, &expr.left, schema);
@@ -46,6 +49,11 @@ impl ExprPlanner for UntypedNulls {
         }
         Ok(PlannerResult::Original(expr))
     }
+}
+
+fn is_of_bits(op: &BinaryOperator) -> bool {
+    use BinaryOperator::*;
+    matches!(op, BitwiseAnd | BitwiseOr | BitwiseXor | PGBitwiseXor | PGBitwiseShiftLeft | PGBitwiseShiftRight)
 }
 
 fn is_null(expr: &Expr) -> bool {

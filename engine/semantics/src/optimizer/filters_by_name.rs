@@ -36,6 +36,7 @@ use super::filter_projections::in_place_of_projections;
 use super::grouping_sets::GroupingSets;
 use super::limits_below::LimitsBelow;
 use super::outer_joins::OuterJoins;
+use super::required_orders::RequiredOrders;
 use super::topk_keys::in_place_of_topk;
 
 /// DataFusion's rules; those that move filters run between barriers.
@@ -55,12 +56,16 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         .map(in_place_of_topk)
         .map(in_place_of_statistics)
         .map(in_place_of_projections);
-    // Reordered joins know more constants, and the rule that removes sorts relies on them.
-    let sorts = EnsureRequirements::new();
-    let again = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-        (rule.name() == sorts.name()).then(|| Arc::new(OuterJoins) as _)
+    let before = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        match rule.name() {
+            // Reordered joins know more constants, and the rule that removes sorts relies on them.
+            name if name == EnsureRequirements::new().name() => Some(Arc::new(OuterJoins)),
+            // It makes dynamic filters, which new operators would lose.
+            name if name == theirs[1].name() => Some(Arc::new(RequiredOrders)),
+            _ => None,
+        }
     };
-    barriers.into_iter().chain(rules.flat_map(|rule| [again(&rule), Some(rule)]).flatten()).collect()
+    barriers.into_iter().chain(rules.flat_map(|rule| [before(&rule), Some(rule)]).flatten()).collect()
 }
 
 #[derive(Debug)]

@@ -31,6 +31,7 @@ mod order_once;
 mod outer_joins;
 mod range_frames;
 mod recursive_shapes;
+mod required_orders;
 mod rule;
 mod same_projections;
 mod set_comparisons;
