@@ -1,4 +1,4 @@
-"""Checks what Cargo.lock brings: licences that may be shipped, crates.io as the only source, and no crate in two versions but those that
+"""Checks what Cargo.lock brings: licences that may be shipped, the registry as the only source, and no crate in two versions but those that
 others force on us. Advisories are not checked: their list is a git repository, which a build does not fetch."""
 
 import json
@@ -28,8 +28,8 @@ def main() -> int:
         versions[package["name"]].add(package["version"])
         if not may_be_shipped(package["license"] or ""):
             problems.append(f"{name}: the licence {package['license']!r} is not among those that may be shipped")
-        if "crates.io" not in package["source"]:
-            problems.append(f"{name}: it comes from {package['source']} and not from crates.io")
+        if not package["source"].startswith("registry+"):
+            problems.append(f"{name}: it comes from {package['source']} and not from the registry")
     doubled = {name for name, found in versions.items() if len(found) > 1}
     problems += [f"{name}: versions {', '.join(sorted(versions[name]))} are compiled; use one" for name in sorted(doubled - DOUBLED)]
     problems += [f"{name}: it has one version now; take it out of DOUBLED" for name in sorted(DOUBLED - doubled)]
