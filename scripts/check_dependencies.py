@@ -1,5 +1,5 @@
-"""Checks what Cargo.lock brings: licences that may be shipped, the registry as the only source, and no crate in two versions but those that
-others force on us. Advisories are not checked: their list is a git repository, which a build does not fetch."""
+"""Checks what Cargo.lock brings: licences that may be shipped, the registry as the only source, and no crate in two versions that
+`DOUBLED` does not name. Advisories are not checked: their list is a git repository, which a build does not fetch."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from collections import defaultdict
 
 TARGET = "x86_64-unknown-linux-gnu"
 LICENCES = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"}
-# Each comes with crates that we cannot choose: DataFusion, arrow, ring, sqllogictest, substrait-explain.
+# Most come with DataFusion and other crates that choose their own versions. A new one is a decision.
 DOUBLED = set(
     "base64 blake2 block-buffer comfy-table const-oid crypto-common digest foldhash getrandom hashbrown itertools logos logos-codegen "
     "logos-derive md-5 num-bigint rand rand_chacha rand_core syn synstructure unicode-width".split()
