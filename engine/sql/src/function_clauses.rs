@@ -150,10 +150,12 @@ fn type_null(function: &mut Function) -> Result<(), EngineError> {
     }
     let name = function.name.to_string();
     let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(&name));
-    let null = match () {
-        () if is_one_of(&OF_NUMBERS) => "CAST(NULL AS DOUBLE)",
-        () if is_one_of(&OF_BITS) => "CAST(NULL AS BIGINT)",
-        () => return Ok(()),
+    let null = if is_one_of(&OF_NUMBERS) {
+        "CAST(NULL AS DOUBLE)"
+    } else if is_one_of(&OF_BITS) {
+        "CAST(NULL AS BIGINT)"
+    } else {
+        return Ok(());
     };
     *argument = expr_of(null).map_err(|error| EngineError::internal(error.to_string()))?;
     Ok(())

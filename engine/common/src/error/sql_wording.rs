@@ -146,14 +146,17 @@ fn unnest(message: &str) -> Rewording {
     })
 }
 
-/// An aggregate of a column that has only NULL and therefore no type.
+/// An aggregate of a parameter, or of a column that has only NULL, and therefore no type.
 fn untyped(message: &str) -> Rewording {
     let function = match message {
         "[return_type] SUM not supported for Null" => "sum",
         _ if message.starts_with("AvgAccumulator for (Null ") => "avg",
         _ => return None,
     };
-    Some((format!("{function} cannot be computed of NULL without a type"), Some("give it one, as in CAST(NULL AS DOUBLE)")))
+    Some((
+        format!("{function} cannot be computed of a NULL or a parameter without a type"),
+        Some("give it one, as in CAST(NULL AS DOUBLE) or CAST($1 AS DOUBLE)"),
+    ))
 }
 
 /// An expression that a clause must not contain.

@@ -10,7 +10,8 @@
 //!   also have another type. Such a join gets no filter from above.
 //! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
 //!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the
-//!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing.
+//!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing, and neither do
+//!   joins of floats: they have two zeros.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,9 +42,9 @@ use super::topk_keys::in_place_of_topk;
 
 /// DataFusion's rules; those that move filters run between barriers.
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let theirs = [FilterPushdown::new(), FilterPushdown::new_post_optimization()];
+    let (static_filters, dynamic_filters) = (FilterPushdown::new(), FilterPushdown::new_post_optimization());
     let with_ours = |rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
-        match theirs.iter().any(|theirs| theirs.name() == rule.name()) {
+        match [static_filters.name(), dynamic_filters.name()].contains(&rule.name()) {
             true => Arc::new(FiltersByName(rule)),
             false => rule,
         }
@@ -60,8 +61,8 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         match rule.name() {
             // Reordered joins know more constants, and the rule that removes sorts relies on them.
             name if name == EnsureRequirements::new().name() => Some(Arc::new(OuterJoins)),
-            // It makes dynamic filters, which new operators would lose.
-            name if name == theirs[1].name() => Some(Arc::new(RequiredOrders)),
+            // New operators would lose the dynamic filters.
+            name if name == dynamic_filters.name() => Some(Arc::new(RequiredOrders)),
             _ => None,
         }
     };
@@ -107,7 +108,9 @@ fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
 fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         let probe = join.right().schema();
-        return input == 1 && join.on().iter().any(|(_, key)| has_no_order(key, &probe));
+        // Floats have two zeros, which are equal in a join. In the filter that it passes down they are two values.
+        let is_float = |key: &Arc<dyn PhysicalExpr>| key.data_type(&probe).is_ok_and(|data_type| data_type.is_floating());
+        return input == 1 && join.on().iter().any(|(_, key)| is_float(key) || has_no_order(key, &probe));
     }
     if let Some(sort) = node.downcast_ref::<SortExec>() {
         return sort.fetch().is_some() && sort.expr().iter().any(|key| has_no_order(&key.expr, &sort.input().schema()));

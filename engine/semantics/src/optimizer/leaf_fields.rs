@@ -4,18 +4,27 @@
 //! projection: a column with several aliases is added once for each of them (`build_extraction_projection_impl()` of datafusion-optimizer).
 //! So `SELECT s['a'], x, y FROM (SELECT s, k AS x, k AS y FROM t)` failed with two columns of one name. In this case the fields stay where
 //! they are.
+//!
+//! A field that moved below the alias of a table has a qualified name there, and a join above it still means it without. In
+//! `t JOIN t AS u ON t.k = u.k AND t.a = upper(u.s['a'])` the operators of the join did not find their key: its name has the name of the
+//! field inside (`wrap_projection_for_join_if_necessary` of datafusion-expr).
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::extract_leaf_expressions::{ExtractLeafExpressions, PushDownLeafProjections};
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::rule::{Rule, around};
 
-/// Wraps a rule of DataFusion's that moves fields with ours.
+/// What DataFusion's names of moved fields begin with.
+const FIELD_PREFIX: &str = "__datafusion_extracted_";
+
+/// Wraps a rule of DataFusion's that moves fields, or that comes last, with ours.
 pub fn around_rules_of_fields(rule: Rule) -> Rule {
-    around(rule, &[&ExtractLeafExpressions::new(), &PushDownLeafProjections::new()], below_or_in_place)
+    let rule = around(rule, &[&ExtractLeafExpressions::new(), &PushDownLeafProjections::new()], below_or_in_place);
+    around(rule, &[&OptimizeProjections::new()], with_qualified_keys)
 }
 
 fn below_or_in_place(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
@@ -40,4 +49,33 @@ fn has_fields(plan: &LogicalPlan) -> Result<bool> {
         })
     })?;
     Ok(found)
+}
+
+fn with_qualified_keys(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    theirs.rewrite(plan, config)?.transform_data(|plan| plan.transform_down_with_subqueries(qualified_keys))
+}
+
+fn qualified_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+    let mut is_changed = false;
+    for (left, right) in &mut join.on {
+        for (key, schema) in [(left, join.left.schema()), (right, join.right.schema())] {
+            let qualified = std::mem::take(key).transform(|part| qualified_field(part, schema))?;
+            is_changed |= qualified.transformed;
+            *key = qualified.data;
+        }
+    }
+    Ok(Transformed::new_transformed(LogicalPlan::Join(join), is_changed))
+}
+
+fn qualified_field(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match &expr {
+        Expr::Column(Column { relation: None, name, .. }) if name.starts_with(FIELD_PREFIX) => {
+            match schema.qualified_field_with_unqualified_name(name)? {
+                (Some(relation), field) => Ok(Transformed::yes(Expr::Column(Column::new(Some(relation.clone()), field.name())))),
+                (None, _) => Ok(Transformed::no(expr)),
+            }
+        }
+        _ => Ok(Transformed::no(expr)),
+    }
 }

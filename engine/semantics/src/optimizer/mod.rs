@@ -8,6 +8,7 @@ mod correlated_checks;
 mod correlated_columns;
 mod date_frames;
 mod decimal;
+mod distinct_aggregates;
 mod empty_structs;
 mod exact_comparisons;
 mod fast_decimals;
@@ -89,5 +90,6 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
     let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
     let rules = rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons);
+    let rules = rules.map(distinct_aggregates::in_place_of_distinct);
     rules.map(keys::around_rules_of_keys).map(leaf_fields::around_rules_of_fields).collect()
 }

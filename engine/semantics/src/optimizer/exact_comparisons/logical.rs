@@ -1,6 +1,6 @@
 //! Comparisons in logical expressions.
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::simplify::SimplifyContext;
@@ -74,7 +74,11 @@ impl Exact<'_> {
     }
 
     fn one_round(&self, expr: Expr) -> Result<Transformed<Expr>> {
-        Ok(self.simplifier.simplify_with_cycle_count_transformed(expr)?.0)
+        let lists = list_count(&expr)?;
+        let (mut round, _) = self.simplifier.simplify_with_cycle_count_transformed(expr)?;
+        // It does not report that a short IN became comparisons (expr_simplifier.rs of datafusion-optimizer, `ShortenInListSimplifier`).
+        round.transformed |= list_count(&round.data)? != lists;
+        Ok(round)
     }
 
     /// The operand in the form in which DataFusion will compare it.
@@ -136,6 +140,15 @@ impl Exact<'_> {
             expr => Ok(Transformed::no(expr)),
         }
     }
+}
+
+fn list_count(expr: &Expr) -> Result<usize> {
+    let mut count = 0;
+    expr.apply(|part| {
+        count += usize::from(matches!(part, Expr::InList(_)));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(count)
 }
 
 /// Whether simplifying turns the function into a cast.
