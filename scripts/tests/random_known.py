@@ -17,14 +17,15 @@ REFUSALS = [
     # So do these: `string_agg(DISTINCT 'a', ';' ORDER BY k)`, `sum($1)` in PREPARE, and `sum(CASE WHEN true THEN NULL END)`.
     "In an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
     "cannot be computed of a NULL or a parameter without a type",
+    # The default of `lag(0.00, 1, 2.25)` has the type of 0.00. DuckDB counts the zero before the point as a digit.
+    "is out of range for a DECIMAL of 2 digits, which ends at 0.99",
 ]
 REFUSED = re.compile("|".join(REFUSALS))
 
 # By seed and number. They hold for the generator as it is: whoever changes it asks for a new list with an empty one.
 STATEMENTS: dict[int, set[int]] = {
-    # DuckDB's own mistakes: `EXISTS (SELECT 1 FROM t WHERE l > ALL (SELECT [1] FROM generate_series(2, 0)))` is false there, although
-    # every row is in it. `greatest(round(sum(p), 1), 2.25)` of a decimal column `p` is 2.3 there, and 28.75
-    # EXCEPT a `sum(1.5)` is 28.8, and so it is in UNION and EXCEPT (15843, 16555, 20607, 111776, 117972, 125521).
-    # 113587 orders two windows by columns that are equal in all rows: each engine may take the rows in any order.
-    20261126: {4992, 15843, 16555, 20607, 101269, 102934, 111776, 113587, 117972, 125521},
+    # 101269 is DuckDB's own mistake: `EXISTS (SELECT 1 FROM t WHERE l > ALL (SELECT [1] FROM generate_series(2, 0)))` is false there, although
+    # every row is in it. 113587 and 134847 order windows by columns that are equal in all rows: each engine may take the rows in any order.
+    # As in PostgreSQL, 137471 compares a `nullif(NULL, NULL)`, which is a text, with a list, and 139155 a `NULL - NULL` with an interval.
+    20261126: {101269, 113587, 134847, 137471, 139155},
 }

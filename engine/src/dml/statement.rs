@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Explain, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
+use datafusion::sql::sqlparser::ast::{self, DataType, Ident, SetExpr, With};
 
 use super::insert_defaults::fill_defaults;
 use super::plan::RowChange;
@@ -29,9 +29,11 @@ impl StatementContext {
 
 /// The plan of a statement that changes rows, `None` for any other.
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
-    let Some(place) = sql_statement_mut(statement).and_then(place_of_change) else { return Ok(None) };
+    let Some(statement_mut) = sql_statement_mut(statement) else { return Ok(None) };
+    let types = DeclaredTypes::of(statement_mut);
+    let Some(place) = place_of_change(statement_mut) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
-    let mut row_change = match change_of(ctx, change).await? {
+    let mut row_change = match change_of(ctx, change, types).await? {
         Change::Rows(row_change) => row_change,
         Change::Plain(insert) => {
             *place = insert;
@@ -42,6 +44,27 @@ async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Op
     let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
     let plan = ctx.plan_query(query, std::mem::take(&mut row_change.tables)).await?;
     Ok(Some(finished(&row_change, plan)?))
+}
+
+/// The types that a PREPARE declares for its parameters, for a part of its statement that is planned separately.
+pub struct DeclaredTypes {
+    name: Ident,
+    data_types: Vec<DataType>,
+}
+
+impl DeclaredTypes {
+    fn of(statement: &ast::Statement) -> Option<DeclaredTypes> {
+        match statement {
+            ast::Statement::Prepare { name, data_types, .. } if !data_types.is_empty() => {
+                Some(DeclaredTypes { name: name.clone(), data_types: data_types.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    pub fn prepare(self, statement: ast::Statement) -> ast::Statement {
+        ast::Statement::Prepare { name: self.name, data_types: self.data_types, statement: Box::new(statement) }
+    }
 }
 
 enum Change {
@@ -66,7 +89,7 @@ fn place_of_change(statement: &mut ast::Statement) -> Option<&mut ast::Statement
     }
 }
 
-async fn change_of(ctx: &StatementContext, statement: ast::Statement) -> Result<Change, EngineError> {
+async fn change_of(ctx: &StatementContext, statement: ast::Statement, types: Option<DeclaredTypes>) -> Result<Change, EngineError> {
     let (statement, with) = without_with(statement)?;
     let row_change = match statement {
         ast::Statement::Delete(statement) => delete::delete(ctx, statement, with).await?,
@@ -78,7 +101,7 @@ async fn change_of(ctx: &StatementContext, statement: ast::Statement) -> Result<
                 upsert::add_with(&mut insert, with)?;
             }
             match insert.on.take() {
-                Some(on) => upsert::upsert(ctx, insert, on).await?,
+                Some(on) => upsert::upsert(ctx, insert, on, types).await?,
                 None => return Ok(Change::Plain(ast::Statement::Insert(insert))),
             }
         }

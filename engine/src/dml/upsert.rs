@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::datasource::ViewTable;
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Statement as PlanStatement};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, DoUpdate, Ident, Insert, OnConflict, OnConflictAction, OnInsert, TableObject, With};
 
@@ -14,6 +14,7 @@ use super::operation::Operation;
 use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
 use super::private_names::{INSERTED, NEW_PREFIX};
 use super::select::{Finder, expr_of, quoted, target_text};
+use super::statement::DeclaredTypes;
 use super::target::ChangeTarget;
 use crate::execution::StatementContext;
 use common::error::EngineError;
@@ -27,7 +28,12 @@ const EXCLUDED: &str = "excluded";
 const ORDER: &str = "__quiver_order";
 const NTH: &str = "__quiver_nth";
 
-pub async fn upsert(ctx: &StatementContext, mut insert: Insert, on: OnInsert) -> Result<RowChange, EngineError> {
+pub async fn upsert(
+    ctx: &StatementContext,
+    mut insert: Insert,
+    on: OnInsert,
+    types: Option<DeclaredTypes>,
+) -> Result<RowChange, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     let OnInsert::OnConflict(OnConflict { conflict_target, action }) = on else {
         return refuse("ON DUPLICATE KEY UPDATE", "use ON CONFLICT (key) DO UPDATE SET …");
@@ -47,7 +53,7 @@ pub async fn upsert(ctx: &StatementContext, mut insert: Insert, on: OnInsert) ->
         target.table.check(Privilege::Update)?;
     }
     let key = conflict_key(ctx, &target, conflict_target)?;
-    let rows = rows_to_insert(ctx, insert).await?;
+    let rows = rows_to_insert(ctx, insert, types).await?;
     let ordered = matches!(action, OnConflictAction::DoNothing);
     let mut finder = Finder::from_text(&joined(&target, &key, &rows, ordered))?;
     let mut clauses = Vec::with_capacity(3);
@@ -89,9 +95,17 @@ pub fn add_with(insert: &mut Insert, with: With) -> Result<(), EngineError> {
 }
 
 /// The source rows with all columns of the table, under names that no expression uses: an unqualified column name refers to the target.
-async fn rows_to_insert(ctx: &StatementContext, insert: Insert) -> Result<LogicalPlan, EngineError> {
-    let statement = Statement::Statement(Box::new(ast::Statement::Insert(insert)));
-    let LogicalPlan::Dml(insert) = ctx.plan_query(statement, Vec::new()).await? else {
+async fn rows_to_insert(ctx: &StatementContext, insert: Insert, types: Option<DeclaredTypes>) -> Result<LogicalPlan, EngineError> {
+    let insert = ast::Statement::Insert(insert);
+    let statement = match types {
+        Some(types) => types.prepare(insert),
+        None => insert,
+    };
+    let plan = match ctx.plan_query(Statement::Statement(Box::new(statement)), Vec::new()).await? {
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Arc::unwrap_or_clone(prepare.input),
+        plan => plan,
+    };
+    let LogicalPlan::Dml(insert) = plan else {
         return Err(EngineError::internal("an INSERT became something else"));
     };
     let columns = insert.input.schema().iter().map(|(table, field)| {
