@@ -24,6 +24,7 @@ pub mod patterns;
 pub mod ranks;
 pub mod regr_r2;
 pub mod scalar;
+pub mod shifts;
 pub mod sliding;
 pub mod sum;
 pub mod sum_state;
@@ -69,7 +70,7 @@ pub fn register(context: &SessionContext) {
     whole_results().into_iter().for_each(|function| context.register_udaf(function));
     context.register_udaf(checked_sum());
     context.register_udaf(regr_r2::regr_r2());
-    ranks::ranks().for_each(|function| context.register_udwf(function));
+    ranks::ranks().chain(shifts::shifts()).for_each(|function| context.register_udwf(function));
     scalar::all(config).into_iter().for_each(|function| context.register_udf(function));
     OF_SCANS.into_iter().for_each(|name| context.deregister_udf(name));
 }

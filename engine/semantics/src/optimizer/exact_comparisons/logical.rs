@@ -55,6 +55,7 @@ impl Exact<'_> {
         expr.exists(|part| {
             Ok(match part {
                 Expr::ScalarFunction(call) => becomes_cast(call.name()),
+                Expr::BinaryExpr(BinaryExpr { left, op, right }) => is_distinctness(*op) && has_cast(left, right),
                 part => self.lossy(part).is_some(),
             })
         })
@@ -106,10 +107,16 @@ impl Exact<'_> {
     fn compared(&self, expr: Expr) -> Result<Transformed<Expr>> {
         check_cancelled(self.context.config_options())?;
         match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)?) => {
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if compares(op)
+                    && (self.may_lose(&left)? || self.may_lose(&right)? || is_distinctness(op) && has_cast(&left, &right)) =>
+            {
                 let (left, right) = (self.operand(*left)?, self.operand(*right)?);
                 let changed = left.transformed || right.transformed;
                 let exact = match (self.lossy(&left.data), self.lossy(&right.data), op.swap()) {
+                    // Without the cast, a text that is no number would be distinct from NULL.
+                    _ if is_distinctness(op) && is_null(&right.data) => Some(null_test(op, &left.data)),
+                    _ if is_distinctness(op) && is_null(&left.data) => Some(null_test(op, &right.data)),
                     (Some(cast), ..) => made(&cast, &left.data, op, &right.data)?,
                     (_, Some(cast), Some(op)) => made(&cast, &right.data, op, &left.data)?,
                     _ => None,
@@ -142,6 +149,23 @@ impl Exact<'_> {
     }
 }
 
+fn is_distinctness(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+}
+
+fn has_cast(left: &Expr, right: &Expr) -> bool {
+    inner(left).is_some() || inner(right).is_some()
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+/// `value IS [NOT] DISTINCT FROM NULL`.
+fn null_test(op: Operator, value: &Expr) -> Expr {
+    if op == Operator::IsDistinctFrom { value.clone().is_not_null() } else { value.clone().is_null() }
+}
+
 fn list_count(expr: &Expr) -> Result<usize> {
     let mut count = 0;
     expr.apply(|part| {
@@ -167,11 +191,6 @@ fn inner(cast: &Expr) -> Option<&Expr> {
 /// `None` if the other side is not constant.
 fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Result<Option<Expr>> {
     let (Some(value), Expr::Literal(constant, _)) = (inner(cast_expr), constant) else { return Ok(None) };
-    match op {
-        Operator::IsDistinctFrom if constant.is_null() => return Ok(Some(cast_expr.clone().is_not_null())),
-        Operator::IsNotDistinctFrom if constant.is_null() => return Ok(Some(cast_expr.clone().is_null())),
-        _ => {}
-    }
     // The condition may use the value twice, and a volatile expression would yield two different values.
     if value.is_volatile() {
         return Ok(Some(binary_expr(kept(cast_expr.clone()), op, lit(constant.clone()))));
