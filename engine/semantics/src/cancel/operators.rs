@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, Literal};
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, PhysicalGroupBy};
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::filter_pushdown::{ChildPushdownResult, FilterPushdownPhase};
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -154,7 +156,10 @@ fn aggregate(node: &AggregateExec, watch: &CancelWatch) -> Result<Option<Plan>> 
     for shared in shared_with_scans(node) {
         new = new.with_dynamic_filter_expr(shared)?;
     }
-    Ok(Some(Arc::new(new)))
+    // `try_new` gives an aggregate a filter for scans. One that no scan has is removed: to update it fails for nested values.
+    let no_answer = ChildPushdownResult { parent_filters: Vec::new(), self_filters: Vec::new() };
+    let unused = new.handle_child_pushdown_result(FilterPushdownPhase::Post, no_answer, &ConfigOptions::default())?;
+    Ok(Some(unused.updated_node.unwrap_or_else(|| Arc::new(new))))
 }
 
 fn function_with(function: &AggregateFunctionExpr, input: &Input<'_>) -> Option<AggregateFunctionExpr> {

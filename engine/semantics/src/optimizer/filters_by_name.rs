@@ -8,6 +8,8 @@
 //! - A semi join passes a filter on its keys to both inputs, by the name that the key has in the result. If the other input has another
 //!   column of that name, that one is filtered: a filter on `l.a` with `EXISTS (SELECT 1 FROM r WHERE r.x = l.a AND r.a = l.b)`. It can
 //!   also have another type. Such a join gets no filter from above.
+//! - The filter of `min` and `max` is made of those whose argument is a column. The rows that it removes may have the greatest value of
+//!   another argument, as in `min(id), max(upper(s))` (`init_dynamic_filter` of datafusion-physical-plan). Such an aggregate passes on nothing.
 //! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
 //!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the
 //!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing, and neither do
@@ -116,8 +118,8 @@ fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
         return sort.fetch().is_some() && sort.expr().iter().any(|key| has_no_order(&key.expr, &sort.input().schema()));
     }
     node.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
-        let arguments = aggregate.aggr_expr().iter().flat_map(|function| function.expressions());
-        aggregate.group_expr().is_empty() && arguments.into_iter().any(|key| has_no_order(&key, &aggregate.input().schema()))
+        let is_left_out = |argument: &Arc<dyn PhysicalExpr>| !argument.is::<Column>() || has_no_order(argument, &aggregate.input().schema());
+        aggregate.group_expr().is_empty() && aggregate.aggr_expr().iter().any(|function| function.expressions().iter().any(is_left_out))
     })
 }
 
