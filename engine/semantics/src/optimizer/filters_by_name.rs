@@ -8,8 +8,10 @@
 //! - A semi join passes a filter on its keys to both inputs, by the name that the key has in the result. If the other input has another
 //!   column of that name, that one is filtered: a filter on `l.a` with `EXISTS (SELECT 1 FROM r WHERE r.x = l.a AND r.a = l.b)`. It can
 //!   also have another type. Such a join gets no filter from above.
-//! - The filter of `min` and `max` is made of those whose argument is a column. The rows that it removes may have the greatest value of
-//!   another argument, as in `min(id), max(upper(s))` (`init_dynamic_filter` of datafusion-physical-plan). Such an aggregate passes on nothing.
+//! - The filter of `min` and `max` is made of those whose argument is a column, and that have a value already. The rows that it removes may
+//!   have the greatest value of another argument, as in `min(id), max(upper(s))`, or the first that is not NULL, as in `min(id), max(n)`
+//!   (`init_dynamic_filter` and `build_dynamic_filter_from_accumulator_bounds` of datafusion-physical-plan). Such an aggregate passes on
+//!   nothing.
 //! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
 //!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the
 //!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing, and neither do
@@ -39,7 +41,7 @@ use super::filter_projections::in_place_of_projections;
 use super::grouping_sets::GroupingSets;
 use super::limits_below::LimitsBelow;
 use super::outer_joins::OuterJoins;
-use super::required_orders::RequiredOrders;
+use super::required_orders::{RequiredOrders, in_place_of_check};
 use super::topk_keys::in_place_of_topk;
 
 /// DataFusion's rules; those that move filters run between barriers.
@@ -58,7 +60,8 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         .map(with_ours)
         .map(in_place_of_topk)
         .map(in_place_of_statistics)
-        .map(in_place_of_projections);
+        .map(in_place_of_projections)
+        .map(in_place_of_check);
     let before = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         match rule.name() {
             // Reordered joins know more constants, and the rule that removes sorts relies on them.
@@ -117,10 +120,19 @@ fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     if let Some(sort) = node.downcast_ref::<SortExec>() {
         return sort.fetch().is_some() && sort.expr().iter().any(|key| has_no_order(&key.expr, &sort.input().schema()));
     }
-    node.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
-        let is_left_out = |argument: &Arc<dyn PhysicalExpr>| !argument.is::<Column>() || has_no_order(argument, &aggregate.input().schema());
-        aggregate.group_expr().is_empty() && aggregate.aggr_expr().iter().any(|function| function.expressions().iter().any(is_left_out))
-    })
+    node.downcast_ref::<AggregateExec>().is_some_and(misses_values)
+}
+
+/// Whether the filter of `min` and `max` may remove rows that one of them needs.
+fn misses_values(aggregate: &AggregateExec) -> bool {
+    let schema = aggregate.input().schema();
+    let arguments: Vec<_> = aggregate.aggr_expr().iter().flat_map(|function| function.expressions()).collect();
+    let is_left_out = |argument: &Arc<dyn PhysicalExpr>| !argument.is::<Column>() || has_no_order(argument, &schema);
+    let is_nullable = |argument: &Arc<dyn PhysicalExpr>| argument.nullable(&schema).unwrap_or(true);
+    // Then each has a value as soon as one of them has.
+    let begin_together = aggregate.filter_expr().iter().all(Option::is_none)
+        && (arguments.iter().all(|argument| argument.eq(&arguments[0])) || !arguments.iter().any(is_nullable));
+    aggregate.group_expr().is_empty() && (arguments.iter().any(is_left_out) || arguments.len() > 1 && !begin_together)
 }
 
 /// Whether `<` and ORDER BY use different orders.

@@ -108,8 +108,7 @@ impl Exact<'_> {
         check_cancelled(self.context.config_options())?;
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right })
-                if compares(op)
-                    && (self.may_lose(&left)? || self.may_lose(&right)? || is_distinctness(op) && has_cast(&left, &right)) =>
+                if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)? || is_distinctness(op) && has_cast(&left, &right)) =>
             {
                 let (left, right) = (self.operand(*left)?, self.operand(*right)?);
                 let changed = left.transformed || right.transformed;
