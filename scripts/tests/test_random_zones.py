@@ -26,7 +26,9 @@ FEW = """CREATE TABLE j AS SELECT x * x * 37 AS id, (x * 13) % 1000 AS n, x AS y
 NUMBERS = ["id", "d", "r", "k", "n", "p"]
 COLUMNS = [*NUMBERS, "s", "day"]
 COMPUTED = ["(id + 1)", "(-d)", "(r * 2 - n)", "upper(s)", "(id % 5000)", "abs(d - 1000)", "coalesce(n, -5)", "CASE WHEN b THEN id END",
-            "date_trunc('month', day)", "nullif(k, 3)"]  # fmt: skip
+            "date_trunc('month', day)", "nullif(k, 3)", "(length(s) > 4)", "sqrt(r)", "(n > 500 AND id - 5 > 1000)", "round(p / 3, 1)", "(s LIKE 'x1%')",
+            "(k IN (1, 2))", "date_part('doy', day)", "(day + 3)", "greatest(n, k)", "(s || 'a')", "(n IS NULL)", "-abs(r - 700)", "floor(p / 7)",
+            "(NOT b)", "left(s, 3)", "((id - 9) * (k - 3))", "ln(id)"]  # fmt: skip
 CONDITIONS = ["id % 2 = 0", "id > 170000", "r < 30000", "n IS NULL", "n = 77", "b", "NOT b", "k IN (3, 7, 11)", "s LIKE 'x1%'",
               "day < DATE '2020-02-03'", "f > 0", "f IS NOT NULL"]  # fmt: skip
 KEYS = ["z.id = j.id", "z.n = j.n", "z.id = j.id AND z.r > j.y", "z.day = j.day AND z.n = j.n", "z.s = j.s AND z.k < 5",
@@ -46,7 +48,9 @@ class Queries:
         self.random, self.one = random, random.choice
 
     def next(self) -> tuple[str, bool]:
-        return self.one([self.extremes, self.first, self.joined, self.first_joined, self.within, self.grouped, self.above, self.ranked])()
+        return self.one(
+            [self.extremes, self.first, self.joined, self.first_joined, self.within, self.grouped, self.distinct, self.above, self.ranked]
+        )()
 
     def extremes(self) -> tuple[str, bool]:
         return f"SELECT {self.several(self.aggregate)} FROM z{self.where()}", False
@@ -78,6 +82,14 @@ class Queries:
             True,
         )
 
+    def distinct(self) -> tuple[str, bool]:
+        value = self.value()
+        return self.one([
+            f"SELECT {value} AS v, {self.aggregate()} FROM z{self.where()} GROUP BY {value} ORDER BY v NULLS FIRST LIMIT {self.limit()}",
+            f"SELECT DISTINCT {value} AS v FROM z{self.where()} ORDER BY v NULLS LAST LIMIT {self.limit()}",
+            f"SELECT DISTINCT ON (k) k, id FROM z{self.where()} ORDER BY k, {self.key()}, id",
+        ]), True  # fmt: skip
+
     def above(self) -> tuple[str, bool]:
         of_query = lambda: self.one(["min(a)", "max(a)", "max(b + 0)", "min(c)", "count(*)", "max(a + 1)"])  # noqa: E731
         end = self.one(["", " ORDER BY d, id LIMIT 10", " ORDER BY d, id LIMIT 30000", " UNION ALL SELECT id, y, NULL FROM j"])
@@ -102,7 +114,7 @@ class Queries:
 
     def aggregate(self) -> str:
         call = f"{self.one(['min', 'max'])}({self.value()})"
-        call = self.one([call, call, call, self.one(["count(*)", "sum(id)", "count(DISTINCT k)", "max(f)", "min(f)", "bool_or(b)"])])
+        call = self.one([call, call, call, self.one(["count(*)", "sum(id)", "count(DISTINCT k)", "max(f + 0)", "min(f + 0)", "bool_or(b)"])])
         return call if self.random.random() < 0.8 else f"{call} FILTER (WHERE {self.one(CONDITIONS)})"
 
     def where(self) -> str:

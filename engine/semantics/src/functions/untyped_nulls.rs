@@ -37,15 +37,16 @@ impl ExprPlanner for UntypedNulls {
     }
 
     fn plan_field_access(&self, mut expr: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        let null_type = match &expr.field_access {
-            GetFieldAccess::ListRange { .. } => Some(DataType::new_list(DataType::Int32, true)),
-            GetFieldAccess::ListIndex { key } if key.get_type(schema).is_ok_and(|key| key.is_string()) => {
-                Some(map_of_nulls(DataType::Utf8))
+        match &expr.field_access {
+            GetFieldAccess::ListRange { .. } if is_untyped(&expr.expr, schema) => {
+                return Ok(PlannerResult::Planned(lit(ScalarValue::Null)));
             }
-            _ => None,
-        };
-        if let Some(null_type) = null_type.filter(|_| is_untyped(&expr.expr, schema)) {
-            expr.expr = cast(expr.expr, null_type);
+            GetFieldAccess::ListIndex { key }
+                if key.get_type(schema).is_ok_and(|key| key.is_string()) && is_untyped(&expr.expr, schema) =>
+            {
+                expr.expr = cast(expr.expr, map_of_nulls(DataType::Utf8));
+            }
+            _ => {}
         }
         Ok(PlannerResult::Original(expr))
     }

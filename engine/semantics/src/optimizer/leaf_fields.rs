@@ -5,6 +5,10 @@
 //! So `SELECT s['a'], x, y FROM (SELECT s, k AS x, k AS y FROM t)` failed with two columns of one name. In this case the fields stay where
 //! they are.
 //!
+//! A field that moves through a join comes at another position among its columns, and the operators above keep their old schemas. The rule
+//! that removes unused columns goes by positions, and kept others: `SELECT u.k + (SELECT min(k) FROM t) FROM t JOIN t AS u ON t.k = u.k
+//! WHERE u.s['a'] IN (SELECT k FROM t)` did not find `u.k`. So all schemas are computed anew before that rule.
+//!
 //! A field that moved below the alias of a table has a qualified name there, and a join above it still means it without. In
 //! `t JOIN t AS u ON t.k = u.k AND t.a = upper(u.s['a'])` the operators of the join did not find their key: its name has the name of the
 //! field inside (`wrap_projection_for_join_if_necessary` of datafusion-expr).
@@ -21,10 +25,10 @@ use super::rule::{Rule, around};
 /// What DataFusion's names of moved fields begin with.
 const FIELD_PREFIX: &str = "__datafusion_extracted_";
 
-/// Wraps a rule of DataFusion's that moves fields, or that comes last, with ours.
+/// Wraps a rule of DataFusion's that moves fields, or that removes unused columns, with ours.
 pub fn around_rules_of_fields(rule: Rule) -> Rule {
     let rule = around(rule, &[&ExtractLeafExpressions::new(), &PushDownLeafProjections::new()], below_or_in_place);
-    around(rule, &[&OptimizeProjections::new()], with_qualified_keys)
+    around(rule, &[&OptimizeProjections::new()], with_moved_fields)
 }
 
 fn below_or_in_place(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
@@ -51,8 +55,23 @@ fn has_fields(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-fn with_qualified_keys(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+fn with_moved_fields(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    let plan = if has_moved_fields(&plan)? {
+        plan.transform_up_with_subqueries(|node| Ok(Transformed::yes(node.recompute_schema()?)))?.data
+    } else {
+        plan
+    };
     theirs.rewrite(plan, config)?.transform_data(|plan| plan.transform_down_with_subqueries(qualified_keys))
+}
+
+fn has_moved_fields(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        let LogicalPlan::Projection(projection) = node else { return Ok(TreeNodeRecursion::Continue) };
+        found = projection.schema.fields().iter().any(|field| field.name().starts_with(FIELD_PREFIX));
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
 }
 
 fn qualified_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
