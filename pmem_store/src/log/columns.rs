@@ -52,7 +52,7 @@ impl Column {
         let value_bits = match &self.values {
             Values::Fixed(_) => 8 * self.data_type.primitive_width().unwrap_or_default(),
             Values::Bits(_) => 1,
-            Values::Views { .. } => 8 * size_of::<u128>(),
+            Values::Views { .. } => u128::BITS as usize,
         };
         value_bits + 1
     }
