@@ -170,10 +170,10 @@ impl Session {
             let ctx = self.begin(start_lock, sql, query)?;
             let done = query.commit_guard.until_stopped(deep(sql.len(), self.run(&ctx))).await;
             drop(ctx);
-            if let Err(error) = &done {
-                if self.is_tried_again(query, &mut retry, error).await? {
-                    continue;
-                }
+            if let Err(error) = &done
+                && self.is_tried_again(query, &mut retry, error).await?
+            {
+                continue;
             }
             return done.map_err(|error| run_error(sql, error));
         }

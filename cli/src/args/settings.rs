@@ -38,7 +38,7 @@ pub fn settings_of_matches(matches: &ArgMatches) -> Vec<(&'static str, String)> 
     let value = |setting: &'static Setting| match setting.name {
         MAINTENANCE => is_explicit(NO_MAINTENANCE).then(|| "false".to_string()),
         name if is_explicit(name) => {
-            let text = matches.get_raw(name).and_then(|values| values.last()).map(|text| text.to_string_lossy().into_owned());
+            let text = matches.get_raw(name).and_then(|mut values| values.next_back()).map(|text| text.to_string_lossy().into_owned());
             // A flag without a value is a switch.
             Some(text.filter(|text| !text.is_empty()).unwrap_or_else(|| "true".to_string()))
         }

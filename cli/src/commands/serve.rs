@@ -22,7 +22,7 @@ pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     };
     let config = Config::load(&source).map_err(refused)?;
     for (name, near) in source.doubtful_variables() {
-        warn(&format!("the environment has {name}, which is no setting; did you mean {near}?"));
+        warn(format!("the environment has {name}, which is no setting; did you mean {near}?"));
     }
     if serve.print_config {
         let mut out = io::stdout().lock();

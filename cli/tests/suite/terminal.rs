@@ -129,12 +129,12 @@ fn watch(mut master: File, screen: Arc<Mutex<String>>) {
 
 fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
     let (mut master, mut slave) = (0, 0);
-    let mut size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: all pointers are to live locals or null, which openpty(3) allows for the name and
     // the settings; on success both descriptors are new and owned by nobody else. Held by: every
     // test in `shell.rs`.
     unsafe {
-        let failed = libc::openpty(&mut master, &mut slave, std::ptr::null_mut(), std::ptr::null_mut(), &mut size);
+        let failed = libc::openpty(&mut master, &mut slave, std::ptr::null_mut(), std::ptr::null_mut(), &size);
         assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
         (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
     }

@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_in_the_background_gives_its_result() {
-        assert_eq!(in_background(|stop| Ok(!stop.is_set())).await.unwrap(), true);
+        assert!(in_background(|stop| Ok(!stop.is_set())).await.unwrap());
         let panicked = in_background(|_| -> Result<()> { panic!("broken") }).await;
         assert!(panicked.unwrap_err().to_string().contains("a kernel panicked"));
     }

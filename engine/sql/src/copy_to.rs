@@ -103,9 +103,10 @@ fn parse_options(parser: &mut Parser<'_>) -> Result<Vec<(String, String)>, DataF
     loop {
         if parser.parse_keywords(&[Keyword::STORED, Keyword::AS]) {
             options.push(("format".to_string(), word_or_text(parser)?));
-        } else if parser.parse_keyword(Keyword::OPTIONS) || parser.parse_keyword(Keyword::WITH) {
-            option_list(parser, &mut options)?;
-        } else if parser.peek_token().token == Token::LParen {
+        } else if parser.parse_keyword(Keyword::OPTIONS)
+            || parser.parse_keyword(Keyword::WITH)
+            || parser.peek_token().token == Token::LParen
+        {
             option_list(parser, &mut options)?;
         } else if parser.parse_keywords(&[Keyword::PARTITIONED, Keyword::BY]) {
             let hint = Some("copy each part with a query of its own");

@@ -51,6 +51,6 @@ pub fn read_interval(expr: &mut Expr) {
         return;
     }
     let text = format!("{} months {} days {} nanoseconds", own.months, own.days, own.nanoseconds);
-    interval.value = Box::new(Expr::Value(Value::SingleQuotedString(text).with_empty_span()));
+    *interval.value = Expr::Value(Value::SingleQuotedString(text).with_empty_span());
     interval.leading_field = None;
 }

@@ -127,7 +127,7 @@ impl StatementContext {
             self.query.exempt();
         }
         let stream = cancel::on_a_task_of(reader, physical.schema(), move || execute_stream(physical, task));
-        Ok(AdmittedStream::new(&self.engine.queries, &self.query, as_planned(plan.schema().as_arrow(), stream)))
+        Ok(AdmittedStream::boxed(&self.engine.queries, &self.query, as_planned(plan.schema().as_arrow(), stream)))
     }
 
     pub(crate) fn report_sources(&self) -> ReportSources {

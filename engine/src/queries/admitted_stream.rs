@@ -24,7 +24,7 @@ pub struct AdmittedStream {
 }
 
 impl AdmittedStream {
-    pub fn new(queries: &Arc<Queries>, query: &Arc<Query>, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    pub fn boxed(queries: &Arc<Queries>, query: &Arc<Query>, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
         Box::pin(AdmittedStream { queries: Arc::clone(queries), query: Arc::clone(query), stream })
     }
 }

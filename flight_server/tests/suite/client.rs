@@ -32,7 +32,7 @@ fn rows(session: &RemoteSession, sql: &str) -> Vec<String> {
 fn error(session: &RemoteSession, sql: &str) -> RemoteError {
     wait(async {
         match session.execute(sql).await {
-            Ok(output) => output.collect().await.err().expect("it fails"),
+            Ok(output) => output.collect().await.expect_err("it fails"),
             Err(error) => error,
         }
     })

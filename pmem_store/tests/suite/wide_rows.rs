@@ -160,7 +160,7 @@ fn rows_made_in_place_read_back_equal() {
     appender.write(rows(0..2).0).unwrap();
     let fill = |first: usize| {
         move |elements: &mut [f64]| {
-            assert!(elements.as_ptr().addr().is_multiple_of(64) && elements.len() % ELEMENTS == 0);
+            assert!(elements.as_ptr().addr().is_multiple_of(64) && elements.len().is_multiple_of(ELEMENTS));
             elements.chunks_mut(ELEMENTS).enumerate().for_each(|(row, block)| block.fill((first + row) as f64));
         }
     };

@@ -27,7 +27,7 @@ impl EngineError {
             Plan { message, hint, kind } => Plan { message: message.clone(), hint: hint.clone(), kind: *kind },
             Unreachable { message, hint } => Unreachable { message: message.clone(), hint: hint.clone() },
             Denied { message, hint } => Denied { message: message.clone(), hint: hint.clone() },
-            NoPrincipal { kind, name, hint } => NoPrincipal { kind: *kind, name: name.clone(), hint: hint.clone() },
+            NoPrincipal { kind, name, hint } => NoPrincipal { kind, name: name.clone(), hint: hint.clone() },
             Unauthenticated { message } => Unauthenticated { message: message.clone() },
             Internal(message) => Internal(message.clone()),
             // Their sources cannot be cloned, so the copy has the same text and the same kind.

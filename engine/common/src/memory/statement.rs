@@ -145,7 +145,12 @@ mod tests {
         let count = (0..1_000).take_while(|_| statement.constant("f", CONSTANT_BYTES_MAX, || Ok(())).is_ok()).count();
         assert_eq!(count, CONSTANTS_BYTES_MAX / CONSTANT_BYTES_MAX - 1);
         let statement = memory();
-        statement.constant("f", 1, || Ok(std::thread::sleep(CONSTANTS_TIME_MAX))).unwrap();
+        statement
+            .constant("f", 1, || {
+                std::thread::sleep(CONSTANTS_TIME_MAX);
+                Ok(())
+            })
+            .unwrap();
         assert!(statement.constant("f", 1, || Ok(())).is_err());
     }
 }

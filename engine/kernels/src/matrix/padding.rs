@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn what_is_beyond_the_matrix_is_cleared_in_whatever_panels() {
         for first in 0..4 {
-            let mut panels = vec![f64::NAN; 4 * 3];
+            let mut panels = [f64::NAN; 4 * 3];
             let (head, tail) = panels.split_at_mut(first * 3);
             clear(head, 0, 3, [2, 2]);
             clear(tail, first, 3, [2, 2]);

@@ -120,12 +120,13 @@ impl PhysicalExpr for DecimalArithmetic {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let (left, right) = (self.left.evaluate(batch)?, self.right.evaluate(batch)?);
         let any_array = matches!(left, ColumnarValue::Array(_)) || matches!(right, ColumnarValue::Array(_));
-        if any_array && let (Some((a, a_nulls)), Some((b, b_nulls))) = (operand(&left), operand(&right)) {
-            if let Some(values) = self.fast(&a, &b, batch.num_rows()) {
-                let nulls = NullBuffer::union(a_nulls, b_nulls);
-                let array = PrimitiveArray::<Decimal128Type>::try_new(values, nulls)?.with_data_type(self.data_type.clone());
-                return Ok(ColumnarValue::Array(Arc::new(array) as ArrayRef));
-            }
+        if any_array
+            && let (Some((a, a_nulls)), Some((b, b_nulls))) = (operand(&left), operand(&right))
+            && let Some(values) = self.fast(&a, &b, batch.num_rows())
+        {
+            let nulls = NullBuffer::union(a_nulls, b_nulls);
+            let array = PrimitiveArray::<Decimal128Type>::try_new(values, nulls)?.with_data_type(self.data_type.clone());
+            return Ok(ColumnarValue::Array(Arc::new(array) as ArrayRef));
         }
         match self.operator {
             Operator::Plus => apply(&left, &right, add),

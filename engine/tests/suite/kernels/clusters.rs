@@ -274,7 +274,7 @@ fn columns_of_the_result_are_chosen_joined_and_filtered_as_of_any_table() {
     let last = "SELECT size, cluster FROM kmeans('t', 'x', 4, 3) GROUP BY size, cluster ORDER BY 1 * 0, cluster DESC LIMIT 1";
     assert_eq!(db.rows(last), [format!("{}|3", all.sizes[3])]);
     let assigned = "SELECT c, count(*) FROM (SELECT kmeans_assign(x, (SELECT array_agg(centroid ORDER BY cluster) FROM kmeans('t', 'x', 4, 3))) AS c FROM t) GROUP BY c ORDER BY c";
-    let mut sizes = vec![0; 4];
+    let mut sizes = [0; 4];
     points.chunks(2).for_each(|point| sizes[nearest(point, &all.centroids).0] += 1);
     let expected: Vec<String> = sizes.iter().enumerate().map(|(cluster, size)| format!("{cluster}|{size}")).collect();
     assert_eq!(db.rows(assigned), expected);

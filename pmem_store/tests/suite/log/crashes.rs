@@ -160,7 +160,7 @@ fn partial_images(durable: &[u8], pending: &BTreeMap<usize, [u8; GRANULE]>, ever
 fn record_starts(changes: &[(usize, [u8; GRANULE])]) -> Vec<usize> {
     let is_start = |(at, granule): &(usize, [u8; GRANULE])| {
         let word = u64::from_le_bytes(*granule);
-        at % 64 == 0 && *at >= 4096 && word >= 128 && word < CAPACITY && word % 64 == 0
+        at % 64 == 0 && *at >= 4096 && (128..CAPACITY).contains(&word) && word % 64 == 0
     };
     (0..changes.len()).filter(|index| is_start(&changes[*index])).collect()
 }

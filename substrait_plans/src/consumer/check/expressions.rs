@@ -67,7 +67,7 @@ impl Check<'_> {
                     let width = self.rel(rel, &place)?.len();
                     self.outer.pop();
                     if width != 1 && !step.field.starts_with("set_predicate") {
-                        return Err(PlanError::invalid(format!("a subquery of {width} columns, where it is compared as one"), &place));
+                        return Err(PlanError::invalid(format!("a subquery of {width} columns, where it is compared as one"), place));
                     }
                 }
             }

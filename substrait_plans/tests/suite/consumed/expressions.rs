@@ -217,7 +217,7 @@ fn windows_that_do_not_say_of_what_their_bounds_are_are_refused_where_it_matters
             ..WindowFunction::default()
         }))
     };
-    assert_eq!(values(&["sum"], STANDARD, vec![sum(None, 0), sum(current.clone(), 1)]), ["3|1", "3|3"]);
+    assert_eq!(values(&["sum"], STANDARD, vec![sum(None, 0), sum(current, 1)]), ["3|1", "3|3"]);
     let sentence = Db::with(T).sentence(&of_t(&["sum"], STANDARD, vec![sum(current, 0)]));
     assert!(sentence.contains("whether the bounds of a window are of ROWS or of a RANGE"), "{sentence}");
 }

@@ -7,7 +7,7 @@ use substrait_plans::proto::read_rel::{LocalFiles, ReadType};
 use substrait_plans::proto::rel::RelType;
 use substrait_plans::proto::sort_field::SortKind;
 use substrait_plans::proto::r#type::{Kind, UserDefined};
-use substrait_plans::proto::{FetchRel, Plan, ReferenceRel, Rel, SortField, SortRel, Type, WriteRel};
+use substrait_plans::proto::{FetchRel, Plan, ReferenceRel, Rel, SortField, SortRel, Type};
 use substrait_plans::{PlanError, encode};
 
 use super::support::Db;
@@ -25,7 +25,7 @@ fn relations_that_write_refer_or_read_files_are_refused() {
     let mut files = read(&["t"], &[("a", i64_type())]);
     files.read_type = Some(ReadType::LocalFiles(LocalFiles::default()));
     let refused = [
-        (RelType::Write(Box::new(WriteRel::default())), "a plan that changes tables, which only SQL does,"),
+        (RelType::Write(Box::default()), "a plan that changes tables, which only SQL does,"),
         (RelType::Reference(ReferenceRel::default()), "a reference to another part of the plan"),
         (RelType::Read(Box::new(files)), "reading anything but named tables and rows in the plan"),
     ];

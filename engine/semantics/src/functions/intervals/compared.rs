@@ -33,7 +33,7 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
             let whens = case.when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
             Ok(is_so && by_length(std::iter::once(operand).chain(whens)))
         }
-        Expr::InSubquery(InSubquery { expr, subquery, .. }) | Expr::SetComparison(SetComparison { expr, subquery, .. }) if is(&**expr) => {
+        Expr::InSubquery(InSubquery { expr, subquery, .. }) | Expr::SetComparison(SetComparison { expr, subquery, .. }) if is(expr) => {
             let plan = subquery.subquery.as_ref().clone();
             let Some((qualifier, field)) = plan.schema().iter().next() else { return Ok(false) };
             let column = Expr::from((qualifier, field));

@@ -69,7 +69,8 @@ fn the_nearest_centroid_is_that_of_plain_loops_and_the_first_of_equals() {
         let expected: Vec<String> = points.chunks(3).map(|point| nearest(point, centroids).0.to_string()).collect();
         let (mut found, mut expected) = (assigned(table), expected);
         // Rows of several partitions come in any order.
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected);
     }
     for (call, expected) in [
