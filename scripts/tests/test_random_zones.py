@@ -114,7 +114,9 @@ class Queries:
 
     def aggregate(self) -> str:
         call = f"{self.one(['min', 'max'])}({self.value()})"
-        call = self.one([call, call, call, self.one(["count(*)", "sum(id)", "count(DISTINCT k)", "max(f + 0)", "min(f + 0)", "bool_or(b)"])])
+        call = self.one(
+            [call, call, call, self.one(["count(*)", "sum(id)", "count(DISTINCT k)", "max(f + 0)", "min(f + 0)", "bool_or(b)"])]
+        )
         return call if self.random.random() < 0.8 else f"{call} FILTER (WHERE {self.one(CONDITIONS)})"
 
     def where(self) -> str:
