@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 Rows = list[tuple]
@@ -60,19 +60,23 @@ def equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, bool) != isinstance(b, bool):
         return False
-    if isinstance(a, Decimal) and isinstance(b, Decimal):
-        return a == b or is_cut(a, b)
     return a == b
 
 
-def is_cut(a: Decimal, b: Decimal) -> bool:
-    """Whether DuckDB's number is the other without its last digits: where a type would need more than 38, DuckDB has fewer behind the point."""
-    places = [-int(number.as_tuple().exponent) for number in (a, b) if number.is_finite()]
-    return len(places) == 2 and places[0] < places[1] and b.quantize(a, ROUND_HALF_UP) == a
+def cut(rows: Rows, places: dict[int, int]) -> Rows:
+    """With so many digits behind the point in some columns."""
+    with localcontext(prec=80):
+        return [tuple(with_places(value, places.get(column)) for column, value in enumerate(row)) for row in rows]
+
+
+def with_places(value: Any, places: int | None) -> Any:
+    if places is None or not isinstance(value, Decimal):
+        return value
+    return value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
 def difference(a: Rows, b: Rows, in_order: bool) -> tuple[Rows, Rows] | None:
-    """`a` is DuckDB's, or both are of Quiver. The rows of each that the other does not have, or the first that are in another place."""
+    """The rows of each that the other does not have, or the first that are in another place."""
     first, second = ([[plain(value) for value in row] for row in rows] for rows in (a, b))
     if not in_order:
         first, second = (sorted(rows, key=lambda row: [sort_key(value) for value in row]) for rows in (first, second))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import duckdb
-from random_answers import Rows, difference
+from random_answers import Rows, cut, difference
 from random_engines import World, quiver
 from random_expressions import KINDS
 from random_known import REFUSED
@@ -59,7 +59,7 @@ class Case:
             expected = world.in_duckdb(queries[0])
         except duckdb.Error as error:
             return Outcome("duckdb", str(error))
-        return compared(expected, answers[0], self.in_order)
+        return compared(expected, cut(answers[0], world.cut_places), self.in_order)
 
 
 def compared(expected: Rows, answer: Rows, in_order: bool) -> Outcome:

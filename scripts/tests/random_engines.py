@@ -51,6 +51,7 @@ class World:
         self.filled = switched(random, filling(random, self.tables), self.switches)
         self.settings: Settings = {}
         self.is_duckdb_lost = False
+        self.cut_places: dict[int, int] = {}
         self.make()
 
     def make(self) -> None:
@@ -67,7 +68,7 @@ class World:
         other = object.__new__(World)
         other.tables, other.switches, other.created, other.filled = self.tables, self.switches, created, filled
         other.quiver, other.duckdb, other.directory = opened()
-        other.settings, other.is_duckdb_lost = {}, False
+        other.settings, other.is_duckdb_lost, other.cut_places = {}, False, {}
         other.make()
         other.set(settings)
         return other
@@ -107,6 +108,7 @@ class World:
         timeout.start()
         try:
             rows, result = [], self.duckdb.execute(sql)
+            self.cut_places = cut_places(result.description)
             while more := result.fetchmany(10_000):
                 rows += more
                 if len(rows) > ANSWER_MAX_ROWS:
@@ -131,6 +133,12 @@ class World:
         self.quiver.close()
         self.duckdb.close()
         self.directory.cleanup()
+
+
+def cut_places(description: list[tuple]) -> dict[int, int]:
+    """The places behind the point of DuckDB's decimals of 38 digits: where a number would need more, it has fewer of them than Quiver."""
+    types = [re.fullmatch(r"DECIMAL\(38,(\d+)\)", str(column[1])) for column in description]
+    return {number: int(places[1]) for number, places in enumerate(types) if places}
 
 
 def rows_of(result: quiver.Result) -> Rows:

@@ -20,11 +20,11 @@ MANY = f"""CREATE TABLE z AS SELECT g AS id, {ROWS} - g AS d, (g * 7919) % 10000
     CASE g % 11 WHEN 0 THEN CAST('NaN' AS DOUBLE) WHEN 2 THEN -0e0 WHEN 3 THEN 0e0 WHEN 4 THEN NULL
         ELSE CAST((g * 17) % 5003 AS DOUBLE) / 8 - 200 END AS f,
     CAST((g * 3) % 1000 AS DECIMAL(12,2)) AS p, DATE '2020-01-01' + CAST(g / 4000 AS INTEGER) AS day, g % 3 = 0 AS b
-    FROM generate_series(1, {ROWS}) AS t(g)"""
+    CASE WHEN g > 170000 THEN {ROWS} + g * 11 % 70001 END AS late FROM generate_series(1, {ROWS}) AS t(g)"""
 FEW = """CREATE TABLE j AS SELECT x * x * 37 AS id, (x * 13) % 1000 AS n, x AS y, 'x' || CAST((x * 41) % 9973 AS VARCHAR) AS s,
     CAST((x * 29) % 5003 AS DOUBLE) / 8 - 200 AS f, DATE '2020-01-05' + CAST(x AS INTEGER) AS day FROM generate_series(1, 60) AS t(x)"""
 NUMBERS = ["id", "d", "r", "k", "n", "p"]
-COLUMNS = [*NUMBERS, "s", "day"]
+COLUMNS = [*NUMBERS, "s", "day", "late"]
 COMPUTED = ["(id + 1)", "(-d)", "(r * 2 - n)", "upper(s)", "(id % 5000)", "abs(d - 1000)", "coalesce(n, -5)", "CASE WHEN b THEN id END",
             "date_trunc('month', day)", "nullif(k, 3)", "(length(s) > 4)", "sqrt(r)", "(n > 500 AND id - 5 > 1000)", "round(p / 3, 1)", "(s LIKE 'x1%')",
             "(k IN (1, 2))", "date_part('doy', day)", "(day + 3)", "greatest(n, k)", "(s || 'a')", "(n IS NULL)", "-abs(r - 700)", "floor(p / 7)",

@@ -17,9 +17,9 @@ const IS_LEFT: &str = "\"quiver all: is left\"";
 const COPIES: &str = "\"quiver all: copies\"";
 const COPY: &str = "\"quiver all: copy\"";
 
-/// Whether it is one of these names, which need no other to be unique.
+/// Whether it is one of these names. They are unique already.
 pub fn is_set_operation_name(name: &Ident) -> bool {
-    name.value.starts_with("quiver all: ")
+    [IS_LEFT, COPIES, COPY].iter().any(|known| known.trim_matches('"') == name.value)
 }
 
 /// Each operator makes the plan several levels deeper.

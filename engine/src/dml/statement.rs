@@ -29,9 +29,9 @@ impl StatementContext {
 
 /// The plan of a statement that changes rows, `None` for any other.
 async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
-    let Some(statement_mut) = sql_statement_mut(statement) else { return Ok(None) };
-    let types = DeclaredTypes::of(statement_mut);
-    let Some(place) = place_of_change(statement_mut) else { return Ok(None) };
+    let Some(whole) = sql_statement_mut(statement) else { return Ok(None) };
+    let types = DeclaredTypes::of(whole);
+    let Some(place) = place_of_change(whole) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
     let mut row_change = match change_of(ctx, change, types).await? {
         Change::Rows(row_change) => row_change,

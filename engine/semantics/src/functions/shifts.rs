@@ -1,5 +1,6 @@
 //! The value and the default of `lag` and `lead` have a common type, as in PostgreSQL. DataFusion gives the default the type of the value:
-//! `lag(i, 1, 0.5)` of integers began with 0, and `lag(0.5, 1, 1.00)` was an error.
+//! `lag(i, 1, 0.5)` of integers began with 0, and `lag(0.5, 1, 1.00)` was an error. It still does so for texts, which may be literals of
+//! any type, for nested values, and for a decimal beside a float.
 
 use std::sync::Arc;
 
@@ -37,16 +38,13 @@ impl WindowUDFImpl for Shift {
         &self.signature
     }
 
-    /// A text beside another type may be a literal of that type, which DataFusion reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
-            [value, offset, default] if value.is_string() == default.is_string() => {
-                Ok(match type_union_resolution(&[value.clone(), default.clone()]) {
-                    Some(common) => vec![common.clone(), offset.clone(), common],
-                    None => types.to_vec(),
-                })
-            }
-            [_] | [_, _] | [_, _, _] => Ok(types.to_vec()),
+            [value, offset, default] => Ok(match common_type(value, default) {
+                Some(common) => vec![common.clone(), offset.clone(), common],
+                None => types.to_vec(),
+            }),
+            [_] | [_, _] => Ok(types.to_vec()),
             _ => plan_err!("{} takes 1, 2 or 3 arguments, and was given {}", self.name(), types.len()),
         }
     }
@@ -77,5 +75,28 @@ impl WindowUDFImpl for Shift {
 
     fn limit_effect(&self, args: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
         self.inner.inner().limit_effect(args)
+    }
+}
+
+/// `None` if the default is to have the type of the value, to which DataFusion casts it.
+fn common_type(value: &DataType, default: &DataType) -> Option<DataType> {
+    let is_exact = |data_type: &DataType| data_type.is_integer() || data_type.is_decimal();
+    match (value, default) {
+        _ if value == default => None,
+        (DataType::Float32, DataType::Float64) => Some(DataType::Float64),
+        _ if is_exact(value) && default.is_floating() => Some(DataType::Float64),
+        _ if is_exact(value) && is_exact(default) || value.is_temporal() && default.is_temporal() => {
+            let common = type_union_resolution(&[value.clone(), default.clone()])?;
+            // A decimal has 38 digits at most: digits behind the point are not worth those before it.
+            (whole_digits(&common) >= whole_digits(value)).then_some(common)
+        }
+        _ => None,
+    }
+}
+
+fn whole_digits(data_type: &DataType) -> i16 {
+    match data_type {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => i16::from(*precision) - i16::from(*scale),
+        _ => 0,
     }
 }

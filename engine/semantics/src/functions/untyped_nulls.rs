@@ -1,4 +1,4 @@
-//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `NULL & NULL`, `list || NULL`, `(NULL)[1:2]`, `(NULL)[lower('A')]`;
+//! Gives a type to an untyped NULL where DataFusion needs one: `ts + NULL`, `NULL & NULL`, `list || NULL`, `(max(NULL))[1:2]`, `(NULL)[lower('A')]`;
 //! and to the parameter of `ts + ?`.
 
 use std::sync::Arc;
@@ -38,8 +38,10 @@ impl ExprPlanner for UntypedNulls {
 
     fn plan_field_access(&self, mut expr: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
         match &expr.field_access {
+            // It goes with lists of any type.
+            GetFieldAccess::ListRange { .. } if is_null(&expr.expr) => return Ok(PlannerResult::Planned(lit(ScalarValue::Null))),
             GetFieldAccess::ListRange { .. } if is_untyped(&expr.expr, schema) => {
-                return Ok(PlannerResult::Planned(lit(ScalarValue::Null)));
+                expr.expr = cast(expr.expr, DataType::new_list(DataType::Int32, true));
             }
             GetFieldAccess::ListIndex { key }
                 if key.get_type(schema).is_ok_and(|key| key.is_string()) && is_untyped(&expr.expr, schema) =>

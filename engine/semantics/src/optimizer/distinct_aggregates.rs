@@ -23,8 +23,9 @@ pub fn in_place_of_distinct(rule: Rule) -> Rule {
 
 fn with_types(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
     let before = Arc::clone(plan.schema());
-    theirs.rewrite(plan, config)?.transform_data(|plan| match plan {
-        LogicalPlan::Projection(above) if above.schema.fields().len() == before.fields().len() => {
+    let new = theirs.rewrite(plan, config)?;
+    match new.data {
+        LogicalPlan::Projection(above) if new.transformed => {
             let types = above.schema.fields().iter().zip(before.fields());
             let exprs = above.expr.iter().cloned().zip(types).map(|(expr, (now, before))| match expr {
                 Expr::Alias(alias) if now.data_type() != before.data_type() => {
@@ -34,6 +35,6 @@ fn with_types(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn Optimi
             });
             Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(exprs.collect(), above.input)?)))
         }
-        plan => Ok(Transformed::no(plan)),
-    })
+        plan => Ok(Transformed::new_transformed(plan, new.transformed)),
+    }
 }

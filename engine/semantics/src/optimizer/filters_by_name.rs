@@ -14,8 +14,9 @@
 //!   nothing.
 //! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
 //!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the
-//!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing, and neither do
-//!   joins of floats: they have two zeros.
+//!   sort last; maps have none. Equal intervals differ in their parts. Operators with keys of such types pass on nothing.
+//! - Floats have two zeros, which are equal in a join and different in its filter. Scans leave out such a filter. A sort keeps it above
+//!   itself in a filter of its own, which is removed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,13 +25,14 @@ use arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
+use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
@@ -66,7 +68,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         match rule.name() {
             // Reordered joins know more constants, and the rule that removes sorts relies on them.
             name if name == EnsureRequirements::new().name() => Some(Arc::new(OuterJoins)),
-            // New operators would lose the dynamic filters.
+            // Sorts are added before operators have dynamic filters: a copy of an operator would have others than its scan.
             name if name == dynamic_filters.name() => Some(Arc::new(RequiredOrders)),
             _ => None,
         }
@@ -80,7 +82,7 @@ struct FiltersByName(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
 impl PhysicalOptimizerRule for FiltersByName {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let guarded = with_barriers(plan)?;
-        let plan = self.0.optimize(guarded.data, config)?;
+        let plan = without_float_filters(self.0.optimize(guarded.data, config)?)?;
         if guarded.transformed { without_barriers(plan) } else { Ok(plan) }
     }
 
@@ -96,8 +98,7 @@ impl PhysicalOptimizerRule for FiltersByName {
 fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     plan.transform_up(|node| {
         let children = node.children();
-        let is_guarded: Vec<bool> =
-            children.iter().enumerate().map(|(at, child)| is_misled(child) || has_ambiguous_names(&node, at)).collect();
+        let is_guarded: Vec<bool> = children.iter().enumerate().map(|(at, child)| is_misled(child) || loses_rows(&node, at)).collect();
         if !is_guarded.contains(&true) {
             return Ok(Transformed::no(node));
         }
@@ -109,13 +110,11 @@ fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
     })
 }
 
-/// Whether the filter that an operator passes to this input compares values without a unique order.
-fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
+/// Whether the filter that an operator makes for this input may remove rows that it needs.
+fn loses_rows(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         let probe = join.right().schema();
-        // Floats have two zeros, which are equal in a join. In the filter that it passes down they are two values.
-        let is_float = |key: &Arc<dyn PhysicalExpr>| key.data_type(&probe).is_ok_and(|data_type| data_type.is_floating());
-        return input == 1 && join.on().iter().any(|(_, key)| is_float(key) || has_no_order(key, &probe));
+        return input == 1 && join.on().iter().any(|(_, key)| has_no_order(key, &probe));
     }
     if let Some(sort) = node.downcast_ref::<SortExec>() {
         return sort.fetch().is_some() && sort.expr().iter().any(|key| has_no_order(&key.expr, &sort.input().schema()));
@@ -123,16 +122,14 @@ fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     node.downcast_ref::<AggregateExec>().is_some_and(misses_values)
 }
 
-/// Whether the filter of `min` and `max` may remove rows that one of them needs.
+/// Whether the filter of `min` and `max` may remove rows that one of them needs. Several that have columns begin to have values at different
+/// times: also two of one column, because `min` has none until each partition has one.
 fn misses_values(aggregate: &AggregateExec) -> bool {
     let schema = aggregate.input().schema();
-    let arguments: Vec<_> = aggregate.aggr_expr().iter().flat_map(|function| function.expressions()).collect();
     let is_left_out = |argument: &Arc<dyn PhysicalExpr>| !argument.is::<Column>() || has_no_order(argument, &schema);
-    let is_nullable = |argument: &Arc<dyn PhysicalExpr>| argument.nullable(&schema).unwrap_or(true);
-    // Then each has a value as soon as one of them has.
-    let begin_together = aggregate.filter_expr().iter().all(Option::is_none)
-        && (arguments.iter().all(|argument| argument.eq(&arguments[0])) || !arguments.iter().any(is_nullable));
-    aggregate.group_expr().is_empty() && (arguments.iter().any(is_left_out) || arguments.len() > 1 && !begin_together)
+    let functions = aggregate.aggr_expr();
+    aggregate.group_expr().is_empty()
+        && (functions.len() > 1 || functions.iter().any(|function| function.expressions().iter().any(is_left_out)))
 }
 
 /// Whether `<` and ORDER BY use different orders.
@@ -145,6 +142,28 @@ fn has_several_orders(data_type: &DataType) -> bool {
         DataType::Dictionary(_, values) => has_several_orders(values),
         data_type => data_type.is_nested() || matches!(data_type, DataType::Interval(_)),
     }
+}
+
+/// Removes dynamic filters that compare floats from operators that filter.
+fn without_float_filters(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_down(|node| {
+        let Some(filter) = node.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(node)) };
+        let schema = filter.input().schema();
+        let compares_floats = |expr: &Arc<dyn PhysicalExpr>| {
+            let is_float = |part: &&Arc<dyn PhysicalExpr>| part.data_type(&schema).is_ok_and(|data_type| data_type.is_floating());
+            expr.is::<DynamicFilterPhysicalExpr>() && expr.children().iter().any(is_float)
+        };
+        let (removed, rest): (Vec<_>, Vec<_>) = split_conjunction(filter.predicate()).into_iter().partition(|expr| compares_floats(expr));
+        if removed.is_empty() {
+            return Ok(Transformed::no(node));
+        }
+        if rest.is_empty() && filter.projection().is_none() && filter.fetch().is_none() {
+            return Ok(Transformed::yes(Arc::clone(filter.input())));
+        }
+        let rest = conjunction(rest.into_iter().cloned());
+        Ok(Transformed::yes(Arc::new(FilterExecBuilder::from(filter).with_predicate(rest).build()?)))
+    })
+    .data()
 }
 
 fn without_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -179,7 +179,7 @@ fn becomes_cast(function: &str) -> bool {
     matches!(function, "arrow_cast" | "arrow_try_cast" | "cast_to_type" | "try_cast_to_type")
 }
 
-/// The operand of a cast for which [`Exact::lossy`] holds.
+/// The operand of a cast.
 fn inner(cast: &Expr) -> Option<&Expr> {
     match cast {
         Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => Some(expr),
