@@ -40,7 +40,7 @@ if [ -d "$CARGO_TARGET_DIR/release" ] && [ "$(cat "$last_clone" 2>/dev/null)" !=
     fi
 fi
 if [ ! -d "$CARGO_TARGET_DIR/release/deps" ]; then
-    echo "the first build compiles DataFusion: three quarters of an hour on two cores; it is kept in $CARGO_TARGET_DIR" >&2
+    echo "the first build compiles DataFusion: 20 to 45 minutes on two cores; it is kept in $CARGO_TARGET_DIR" >&2
 fi
 echo "$PWD" >"$last_clone"
 

@@ -10,7 +10,7 @@
 //!   also have another type. Such a join gets no filter from above.
 //! - The filter of `min` and `max` is made of those whose argument is a column, and that have a value already. The rows that it removes may
 //!   have the greatest value of another argument, as in `min(id), max(upper(s))`, or the first that is not NULL, as in `min(id), max(n)`
-//!   (`init_dynamic_filter` and `build_dynamic_filter_from_accumulator_bounds` of datafusion-physical-plan). Such an aggregate passes on
+//!   (`init_dynamic_filter` and `build_dynamic_filter_from_accumulator_bounds()` of datafusion-physical-plan). Such an aggregate passes on
 //!   nothing.
 //! - A join passes on the minimum and maximum of its keys, a sort with a limit its last row, `min` and `max` their current value. Lists,
 //!   structs and maps have several orders there: that of minimum and maximum ignores NULL inside, the comparison puts it first, and the

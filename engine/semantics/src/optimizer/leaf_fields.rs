@@ -11,7 +11,7 @@
 //!
 //! A field that moved below the alias of a table has a qualified name there, and a join above it still means it without. In
 //! `t JOIN t AS u ON t.k = u.k AND t.a = upper(u.s['a'])` the operators of the join did not find their key: its name has the name of the
-//! field inside (`wrap_projection_for_join_if_necessary` of datafusion-expr).
+//! field inside (`wrap_projection_for_join_if_necessary()` of datafusion-expr).
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result};

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRewriter};
-use datafusion::common::{DFSchemaRef, Result, ScalarValue};
+use datafusion::common::{DFSchemaRef, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::binary::comparison_coercion;
 use datafusion::logical_expr::expr::{Between, InList, InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::expr_schema::cast_subquery;
@@ -58,9 +58,15 @@ impl Exprs<'_> {
                 self.meet_floats(&mut [left, right])?;
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() || op.is_numerical_operators() => {
+                if op.supports_propagation() {
+                    self.refuse_date_numbers([&**left, &**right], &op.to_string())?;
+                }
                 self.meet(&mut [left, right])?;
             }
-            Expr::Between(Between { expr, low, high, .. }) => self.meet(&mut [expr, low, high])?,
+            Expr::Between(Between { expr, low, high, .. }) => {
+                self.refuse_date_numbers([&**expr, &**low, &**high], ">=")?;
+                self.meet(&mut [expr, low, high])?;
+            }
             Expr::InList(list) => self.meet_list(list)?,
             Expr::Case(case) => self.meet_cases(case)?,
             Expr::ScalarFunction(call) if call.name() == "nullif" && call.args.len() == 2 => {
@@ -121,7 +127,20 @@ impl<'a> Exprs<'a> {
         Ok(())
     }
 
+    /// DataFusion compares a date with an integer as the number of days since 1970: `day = 2026` was true of no row.
+    fn refuse_date_numbers<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>, operator: &str) -> Result<()> {
+        let types = self.types(exprs).unwrap_or_default();
+        let date = types.iter().find(|data_type| matches!(data_type, DataType::Date32 | DataType::Date64));
+        match (date, types.iter().find(|data_type| data_type.is_integer())) {
+            (Some(date), Some(number)) => {
+                plan_err!("Cannot infer common argument type for comparison operation {date} {operator} {number}")
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn meet_list(&mut self, list: &mut InList) -> Result<()> {
+        self.refuse_date_numbers(std::iter::once(&*list.expr).chain(&list.list), "=")?;
         let mut all: Vec<&mut Expr> = std::iter::once(list.expr.as_mut()).chain(&mut list.list).collect();
         self.meet(&mut all)?;
         let Some(types) = self.types(all.iter().map(|expr| &**expr)) else { return Ok(()) };
