@@ -19,7 +19,7 @@ MANY = f"""CREATE TABLE z AS SELECT g AS id, {ROWS} - g AS d, (g * 7919) % 10000
     CASE WHEN g % 7 > 0 THEN (g * 31) % 1009 END AS n, 'x' || CAST((g * 37) % 9973 AS VARCHAR) AS s,
     CASE g % 11 WHEN 0 THEN CAST('NaN' AS DOUBLE) WHEN 2 THEN -0e0 WHEN 3 THEN 0e0 WHEN 4 THEN NULL
         ELSE CAST((g * 17) % 5003 AS DOUBLE) / 8 - 200 END AS f,
-    CAST((g * 3) % 1000 AS DECIMAL(12,2)) AS p, DATE '2020-01-01' + CAST(g / 4000 AS INTEGER) AS day, g % 3 = 0 AS b
+    CAST((g * 3) % 1000 AS DECIMAL(12,2)) AS p, DATE '2020-01-01' + CAST(g / 4000 AS INTEGER) AS day, g % 3 = 0 AS b,
     CASE WHEN g > 170000 THEN {ROWS} + g * 11 % 70001 END AS late FROM generate_series(1, {ROWS}) AS t(g)"""
 FEW = """CREATE TABLE j AS SELECT x * x * 37 AS id, (x * 13) % 1000 AS n, x AS y, 'x' || CAST((x * 41) % 9973 AS VARCHAR) AS s,
     CAST((x * 29) % 5003 AS DOUBLE) / 8 - 200 AS f, DATE '2020-01-05' + CAST(x AS INTEGER) AS day FROM generate_series(1, 60) AS t(x)"""
