@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Ident, Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::fragments::query_of;
@@ -16,11 +16,6 @@ const RIGHT: &str = "\"quiver all: right\"";
 const IS_LEFT: &str = "\"quiver all: is left\"";
 const COPIES: &str = "\"quiver all: copies\"";
 const COPY: &str = "\"quiver all: copy\"";
-
-/// Whether it is one of these names. They are unique already.
-pub fn is_set_operation_name(name: &Ident) -> bool {
-    [IS_LEFT, COPIES, COPY].iter().any(|known| known.trim_matches('"') == name.value)
-}
 
 /// Each operator makes the plan several levels deeper.
 const OPERATORS_MAX: usize = 100;

@@ -12,7 +12,6 @@ use datafusion::sql::sqlparser::ast::{
     SetQuantifier, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut, WildcardAdditionalOptions,
 };
 
-use super::except_all::is_set_operation_name;
 use super::having::{has_aggregate, is_aggregate};
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
@@ -325,7 +324,6 @@ fn number_aliases(projection: &mut [SelectItem], ordered: &HashSet<String>) {
     for (number, item) in projection.iter_mut().enumerate() {
         if let SelectItem::ExprWithAlias { alias, .. } = item
             && !ordered.contains(&alias.value.to_lowercase())
-            && !is_set_operation_name(alias)
         {
             *alias = Ident::with_quote('"', format!("{}{NUMBER_MARK}{number}", normalized(alias)));
         }

@@ -217,7 +217,7 @@ fn uniquely_named(tables: &StatementTables<'_>, statement: &Statement) -> Result
         Err(error) if is_about_names(&error) => error,
         planned => return planned.map_err(|error| explained(statement, error)),
     };
-    for (beside_wildcards, names_casts) in [(false, false), (true, false), (true, true)] {
+    for (beside_wildcards, names_casts) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut unique = statement.clone();
         alias_duplicate_columns(&mut unique, beside_wildcards);
         if names_casts {
