@@ -78,6 +78,9 @@ bench-open: deps ## how long a store with a million segments in its catalog take
 bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
 	@$(PYTHON) bench/writes.py $(ARGS)
 
+bench-objects: deps build $(PYTHON_READY) ## a million objects by their tags, beside SQLite and DuckDB; ARGS='--objects 100000'
+	@$(PYTHON) bench/objects.py $(ARGS)
+
 bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node, at each level, beside CSV and fetching; ARGS='--sizes 1000'
 	@$(PYTHON) bench/pushdown.py $(ARGS)
 

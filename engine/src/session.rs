@@ -28,6 +28,7 @@ use crate::statements::create_table::create_table;
 use crate::statements::describe::described_table;
 use crate::statements::external::create_external;
 use crate::statements::maintenance::run_maintenance;
+use crate::statements::objects::{ObjectResult, run_objects};
 use crate::statements::versions::run_versions;
 use common::error::EngineError;
 use common::names::CATALOG;
@@ -47,6 +48,7 @@ mod import;
 mod ingest;
 mod insert;
 mod mapped;
+mod objects;
 mod parameters;
 mod planner;
 mod plans;
@@ -58,6 +60,7 @@ mod temporary_tables;
 mod transactions;
 
 pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
+pub use objects::TagRange;
 pub use parameters::Description;
 pub(crate) use statement_entry::SessionIdentity;
 
@@ -228,6 +231,13 @@ impl Session {
                 return match run_access(ctx, statement).await? {
                     Some(rows) => ctx.rows(StatementKind::Query, rows),
                     None => Ok(ctx.nothing(StatementKind::Ddl)),
+                };
+            }
+            Parsed::Objects(statement) => {
+                return match run_objects(ctx, statement).await? {
+                    ObjectResult::Rows(rows) => ctx.rows(StatementKind::Query, rows),
+                    ObjectResult::Changed(count) => ctx.write_output(count),
+                    ObjectResult::Nothing => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Maintenance(statement) => {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, PrincipalRecord, TableId};
 use crate::error::{Result, StoreError};
+use crate::names::SYSTEM_NAMESPACE;
 use crate::state::{CatalogState, TableState};
 
 /// The privilege of a principal on what it has created. The names of all others come from the layer above.
@@ -98,9 +99,14 @@ impl Access {
         self.grants.retain(|_, grants| !grants.is_empty());
     }
 
-    fn forget(&mut self, objects: &BTreeSet<GrantObject>) {
-        self.grants.values_mut().for_each(|grants| grants.retain(|object, _| !objects.contains(object)));
+    /// Removes the grants on objects that are gone.
+    pub fn retain_objects(&mut self, is_there: impl Fn(&GrantObject) -> bool) {
+        self.grants.values_mut().for_each(|grants| grants.retain(|object, _| is_there(object)));
         self.grants.retain(|_, grants| !grants.is_empty());
+    }
+
+    fn forget(&mut self, objects: &BTreeSet<GrantObject>) {
+        self.retain_objects(|object| !objects.contains(object));
     }
 
     /// The access after a commit: its author owns what it has created, and no grants are left on what it has dropped. `None` if
@@ -170,7 +176,8 @@ pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &C
             },
             GrantObject::View(namespace, name) => (namespace.as_str(), name.as_str()),
             GrantObject::Schema(name) => (name.as_str(), name.as_str()),
-            GrantObject::Store => continue,
+            // Their rows in the table of objects say who may drop them.
+            GrantObject::Store | GrantObject::Group(_) | GrantObject::Blob(_) => continue,
         };
         author.check_drop(object, namespace, name).map_err(StoreError::Denied)?;
     }
@@ -188,7 +195,8 @@ pub(crate) fn rights_first(author: Option<&Arc<dyn Author>>, error: StoreError) 
 
 /// The objects of `all` that `state` does not have.
 fn objects_missing_in(state: &CatalogState, all: &CatalogState) -> BTreeSet<GrantObject> {
-    let is_missing = |table: &&Arc<TableState>| state.table_by_id(table.record.id).is_none();
+    // Who happens to write first to a table of the store's own does not own it.
+    let is_missing = |table: &&Arc<TableState>| state.table_by_id(table.record.id).is_none() && table.record.namespace != SYSTEM_NAMESPACE;
     let tables = all.tables.changed_since(&state.tables).filter(is_missing).map(|table| GrantObject::Table(table.record.id));
     let mut objects: BTreeSet<GrantObject> = tables.collect();
     if !Arc::ptr_eq(&all.namespaces, &state.namespaces) {

@@ -5,6 +5,7 @@ mod backup;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use crate::attributes::AttributeError;
 use crate::lock::LockError;
 use crate::mapping::MappingError;
 use crate::names::{NamedSnapshot, TableId, said_name};
@@ -55,6 +56,8 @@ pub enum StoreError {
     DoesNotExist { kind: &'static str, name: String },
     #[error("another transaction changed table \"{table}\" first; run the statement or transaction again")]
     Conflict { table: String },
+    #[error("table \"{table}\" is read-only; ALTER TABLE {table} SET (read_only = false) allows changes again")]
+    ReadOnlyTable { table: String },
     #[error("the table was dropped while the statement ran")]
     TableGone,
     #[error("table \"{table}\" is kept by snapshot \"{snapshot}\"; drop the snapshot first")]
@@ -104,6 +107,8 @@ pub enum StoreError {
     Poisoned(String),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error(transparent)]
+    Attribute(#[from] AttributeError),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]

@@ -4,6 +4,7 @@
 //! `docs/format.md`, and `docs/durability.md` says what a crash may and may not take.
 
 mod access;
+pub mod attributes;
 mod backup;
 mod backup_report;
 pub mod catalog;
@@ -22,6 +23,7 @@ pub mod log;
 mod logs;
 pub mod mapping;
 mod names;
+pub mod objects;
 mod open;
 mod priority;
 mod publisher;
@@ -50,7 +52,7 @@ pub use info::{StoreInfo, TableInfo};
 pub use loan::Loan;
 pub use log::LogInfo;
 pub use logs::Durability;
-pub use names::said_name;
+pub use names::{SYSTEM_NAMESPACE, said_name};
 pub use priority::lower_thread_priority;
 pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;

@@ -6,6 +6,9 @@ use crate::DEFAULT_NAMESPACE;
 
 pub type TableId = u64;
 
+/// The namespace of tables that the store and the layers above it keep for themselves.
+pub const SYSTEM_NAMESPACE: &str = "system";
+
 /// A version with a name: it stays readable until the name is dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSnapshot {

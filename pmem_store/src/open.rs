@@ -11,7 +11,7 @@ use crate::DEFAULT_NAMESPACE;
 use crate::access;
 use crate::backup;
 use crate::catalog::{
-    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, WRITER_FEATURES,
+    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FEATURE_VERSIONS, FORMAT_VERSION, StoreRecord, WRITER_FEATURES,
     check_features, new_store_id,
 };
 use crate::clock::now_ms;
@@ -71,9 +71,9 @@ impl Store {
         if !options.read_only {
             requests::begin_anew(path);
             dirty.recover(path, &database)?;
-            if let Err(error) = give_id(&database) {
-                // It can be read and written without; a backup asks for it.
-                tracing::warn!(path = %path.display(), %error, "could not give an id to a store of before backups");
+            if let Err(error) = give_ids(&database) {
+                // It can be read and written without; a backup and the tags of a view need them.
+                tracing::warn!(path = %path.display(), %error, "could not give ids to an older store and its views");
                 // After a failed write this one refuses also to read.
                 drop(database);
                 database = Arc::new(Database::open(&catalog, access)?);
@@ -193,14 +193,25 @@ fn accept_losses(path: &Path, database: &Arc<Database>, closed: &CloseRecord, di
     Ok(given_up)
 }
 
-/// A store of before ids gets one.
-fn give_id(database: &Arc<Database>) -> Result<()> {
-    if CatalogReader::begin(database)?.store_id()?.is_some() {
+/// A store of before ids gets one, and so do its views.
+fn give_ids(database: &Arc<Database>) -> Result<()> {
+    let reader = CatalogReader::begin(database)?;
+    let mut views = reader.views()?;
+    views.retain(|view| view.id == 0);
+    let has_id = reader.store_id()?.is_some();
+    if has_id && views.is_empty() {
         return Ok(());
     }
-    let writer = CatalogWriter::begin(database)?;
-    writer.put_store_id(&new_store_id())?;
-    writer.commit_unversioned("the store's id")
+    let mut writer = CatalogWriter::begin(database)?;
+    if !has_id {
+        writer.put_store_id(&new_store_id())?;
+    }
+    for view in &mut views {
+        view.id = writer.store.next_table;
+        writer.store.next_table += 1;
+        writer.put_view(view)?;
+    }
+    writer.commit_unversioned("the ids of the store and its views")
 }
 
 fn not_a_store(path: &Path, reason: &str) -> StoreError {
@@ -215,7 +226,7 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
     }
     let record = StoreRecord {
         format_version: FORMAT_VERSION,
-        reader_features: READER_FEATURES,
+        reader_features: FEATURE_VERSIONS,
         writer_features: WRITER_FEATURES,
         created_at_ms: now_ms(),
         version: 0,

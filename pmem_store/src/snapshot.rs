@@ -16,6 +16,8 @@ pub trait Visibility: std::fmt::Debug + Send + Sync {
     fn has_namespace(&self, name: &str) -> bool;
     fn has_table(&self, table: &TableRecord) -> bool;
     fn has_view(&self, view: &ViewRecord) -> bool;
+    /// For an object that is neither table nor view. Nobody owns what the process itself made.
+    fn has_object(&self, id: TableId, owner: Option<&str>) -> bool;
 }
 
 /// The store at one version, or as an uncommitted transaction sees it.
@@ -114,6 +116,29 @@ impl Snapshot {
     pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableSnapshot>> {
         let table = self.state.table(namespace, name).filter(|table| self.sees_table(table));
         table.map(|table| self.table_of(table)).transpose()
+    }
+
+    /// The record of a table, without its segments.
+    pub fn table_record(&self, namespace: &str, name: &str) -> Option<&TableRecord> {
+        self.state.table(namespace, name).filter(|table| self.sees_table(table)).map(|table| &table.record)
+    }
+
+    pub fn table_record_of(&self, id: TableId) -> Option<&TableRecord> {
+        self.with_id(id).map(|table| &table.record)
+    }
+
+    /// Whether some objects may be hidden from its user.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.visibility.is_some()
+    }
+
+    pub(crate) fn sees_object(&self, id: TableId, owner: Option<&str>) -> bool {
+        self.visibility.as_ref().is_none_or(|visibility| visibility.has_object(id, owner))
+    }
+
+    /// A table whose rows the store reads for itself, whatever a user may see.
+    pub(crate) fn unrestricted_table(&self, namespace: &str, name: &str) -> Result<Option<TableSnapshot>> {
+        self.state.table(namespace, name).map(|table| self.table_of(table)).transpose()
     }
 
     /// The table with this id, whatever its name is.

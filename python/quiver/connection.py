@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from . import data, hints, names, parameters, substrait
+from . import data, hints, names, objects, parameters, substrait
 from .errors import InterfaceError, NotSupportedError, ProgrammingError
 from .frames import NO_VARIABLES, Frames, Variables, variables_of
 from .result import Result
@@ -88,6 +88,58 @@ class Connection(hints.Hints):
 
     def table(self, name: str, schema: str | None = None) -> Table:
         return Table(self, name, schema)
+
+    def __getitem__(self, name: str) -> Table:
+        """The table of this name: `con["t"].tags` are its tags."""
+        return self.table(name)
+
+    def find(self, condition: str | None = None, *, order_by: str | None = None, limit: int | None = None) -> Result:
+        """The objects that satisfy a condition on their tags and on columns of `system.objects`, as `FIND OBJECTS` takes it."""
+        where = "" if condition is None else f" WHERE {condition}"
+        order = "" if order_by is None else f" ORDER BY {order_by}"
+        return self._sql(f"FIND OBJECTS{where}{order}" + ("" if limit is None else f" LIMIT {int(limit)}"))
+
+    def find_ids(self, tags: Mapping[str, Any]) -> list[int]:
+        """The ids of the objects that have these tags: each with a value, or with a range `(least, greatest)`, of which None is no
+        bound. It is the search with the least around it, in microseconds, for a store of this process."""
+        ranges = [(key, *value) if isinstance(value, tuple) else (key, value, value) for key, value in tags.items()]
+        return self._backend.find_ids(ranges)
+
+    def tag(self, rows: Any) -> int:
+        """Gives tags to many objects in one commit, and returns their number. `rows` is what `write` takes: it names the objects by
+        `object_id`, or by `kind`, `name` and `schema_name`; every other column is a tag, and None leaves a tag as it is."""
+        with self._registered(rows) as name:
+            return self._sql(f"TAG OBJECTS FROM {name}").rows_changed or 0
+
+    def group(self, name: str, schema: str | None = None) -> objects.Group:
+        return objects.Group(self, name, schema)
+
+    def create_group(self, name: str, schema: str | None = None, *, tags: Mapping[str, Any] | None = None) -> objects.Group:
+        group = self.group(name, schema)
+        self._sql(f"CREATE {group._in_sql}")
+        group.tags.update(tags or {})
+        return group
+
+    def blob(self, name: str, schema: str | None = None) -> objects.Blob:
+        """The blob of this name, which need not be there yet: `write` makes it."""
+        return objects.Blob(self, name, schema)
+
+    def write_blobs(
+        self, contents: Mapping[str, Any], tags: Mapping[str, Mapping[str, Any]] | None = None, *, schema: str | None = None
+    ) -> int:
+        """Writes many blobs in one commit: their bytes by name, and tags by name. A blob that is there already gets new bytes."""
+        with self._registered(objects.rows_of_blobs(contents, tags, schema or names.DEFAULT_SCHEMA)) as name:
+            return self._sql(f"COPY BLOBS FROM {name}").rows_changed or 0
+
+    @contextmanager
+    def _registered(self, rows: Any) -> Iterator[str]:
+        """The rows as a table of one statement."""
+        name = "_rows_of_this_call"
+        self.register(name, rows)
+        try:
+            yield name
+        finally:
+            self.unregister(name)
 
     def tables(self, schema: str | None = None) -> list[str]:
         """The names of tables and views of a schema."""

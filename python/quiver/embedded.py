@@ -197,6 +197,9 @@ class EmbeddedBackend:
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> None:
         """Returns None: every query in process reads mapped files."""
 
+    def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
+        return self._session.find_ids(list(conditions))
+
     def begin(self) -> None:
         # A fork may have left the lock locked.
         self._process.check()

@@ -75,6 +75,9 @@ class Backend(Protocol):
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> Source | None:
         """The rows of a table as files that are mapped here; None if the backend does not support it."""
 
+    def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
+        """The ids of the objects whose tags are in these ranges."""
+
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...

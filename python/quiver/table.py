@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from . import hints, names
 from .errors import ProgrammingError
+from .objects import Tags
 from .result import Result
 from .show import ROWS_SHOWN
 
@@ -43,6 +44,19 @@ class Table(hints.Hints):
             # The engine would give a better error, but fail the transaction.
             raise ProgrammingError(f'table "{self.name}" does not exist', hint="tables() names those of a schema")
         self.schema  # a missing table is an error now  # noqa: B018
+
+    @property
+    def kind(self) -> str:
+        return "table" if self._has_order else "view"
+
+    @property
+    def tags(self) -> Tags:
+        """Its tags as a mapping; assignment and `del` change them in the store."""
+        return Tags(self._connection, self)
+
+    @property
+    def _in_sql(self) -> str:
+        return f"{self.kind.upper()} {self._quoted}"
 
     @property
     def schema(self) -> pa.Schema:

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::RecordBatch;
 use engine::import::{IfExists, IfMissing, IngestTarget};
-use engine::{Binding, EngineError, QueryOutput, Session, StatementKind};
+use engine::{AttributeValue, Binding, EngineError, QueryOutput, Session, StatementKind, TagRange};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use tokio::runtime::Handle;
 
 use crate::errors;
@@ -110,6 +112,17 @@ impl EngineSession {
         imported.map_err(|error| errors::of_engine(&error))
     }
 
+    /// The ids of the objects whose tags are in these ranges: tag, least and greatest value, of which None is no bound.
+    fn find_ids(&self, conditions: Vec<(String, Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>)>) -> PyResult<Vec<u64>> {
+        let ranges = conditions.into_iter().map(|(tag, low, high)| {
+            let [low, high] = [low, high].map(|value| value.map(|value| tag_value(&value)).transpose());
+            Ok(TagRange { tag, low: low?, high: high? })
+        });
+        let ranges = ranges.collect::<PyResult<Vec<TagRange>>>()?;
+        // A search takes microseconds, so it keeps the interpreter's lock.
+        self.turns()?.session.find_object_ids(ranges).map_err(|error| errors::of_engine(&error))
+    }
+
     #[getter]
     fn in_transaction(&self) -> PyResult<bool> {
         Ok(self.turns()?.session.is_in_transaction())
@@ -167,6 +180,22 @@ impl SessionLocks {
     async fn start_plan(&self, plan: &[u8]) -> Result<Started, EngineError> {
         let _turn = self.turn.lock().await;
         Ok(Started::Query(substrait_plans::run(&self.session, plan, &Binding::default()).await?))
+    }
+}
+
+fn tag_value(value: &Bound<'_, PyAny>) -> PyResult<AttributeValue> {
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(AttributeValue::Boolean(value.is_true()));
+    }
+    if let Ok(value) = value.extract::<i64>() {
+        return Ok(AttributeValue::Integer(value));
+    }
+    if let Ok(value) = value.extract::<f64>() {
+        return Ok(AttributeValue::Double(value));
+    }
+    match value.extract::<String>() {
+        Ok(text) => Ok(AttributeValue::Text(text)),
+        Err(_) => Err(PyTypeError::new_err("the value of a tag is compared with a number, a text or a boolean")),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Names that several layers use.
 
 pub use pmem_store::DEFAULT_NAMESPACE;
+/// The schema of the system tables.
+pub use pmem_store::SYSTEM_NAMESPACE as SYSTEM;
+pub use pmem_store::objects::ObjectKind;
 
 /// The only catalog.
 pub const CATALOG: &str = "quiver";
-/// The schema of the system tables.
-pub const SYSTEM: &str = "system";
+/// A role that all users have and that has no record. Privileges granted to it are granted to all users.
+pub const PUBLIC: &str = "public";
 /// The schema of temporary tables.
 pub const TEMP: &str = "temp";
 /// The schema that SQL defines for metadata of tables and columns.

@@ -56,7 +56,7 @@ impl Privilege {
             GrantObject::Store => &[Create, Files],
             GrantObject::Schema(_) => &[Select, Insert, Update, Delete, Truncate, Create, Usage, Ownership],
             GrantObject::Table(_) => &[Select, Insert, Update, Delete, Truncate, Ownership],
-            GrantObject::View(..) => &[Select, Ownership],
+            GrantObject::View(..) | GrantObject::Group(_) | GrantObject::Blob(_) => &[Select, Ownership],
         }
     }
 }

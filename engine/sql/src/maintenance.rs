@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::parse_error::parse_error;
+use super::parse_steps::{end, qualified_name};
 use super::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 
@@ -48,7 +49,7 @@ fn optimize(parser: &mut Parser<'_>) -> Result<MaintenanceStatement, ParserError
     if !is_word(&token.token, "TABLE") {
         return parser.expected("TABLE", token);
     }
-    let table = TableReference::parse_str(&parser.parse_object_name(false)?.to_string());
+    let table = qualified_name(parser)?;
     let full = is_word(&parser.peek_token().token, "FULL");
     if full {
         let _ = parser.next_token();
@@ -71,10 +72,4 @@ fn backup(parser: &mut Parser<'_>) -> Result<MaintenanceStatement, ParserError> 
         let _ = parser.next_token();
     }
     Ok(MaintenanceStatement::Backup { to, copies })
-}
-
-fn end(parser: &mut Parser<'_>) -> Result<(), ParserError> {
-    while parser.consume_token(&Token::SemiColon) {}
-    let token = parser.peek_token();
-    if token.token == Token::EOF { Ok(()) } else { parser.expected("the end of the statement", token) }
 }

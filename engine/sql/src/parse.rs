@@ -16,6 +16,7 @@ use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_do_nothing::rewrite_do_nothing;
 use super::missing_from::check_from;
 use super::nesting::{check_nesting, most_levels};
+use super::objects::{ObjectStatement, parse_objects};
 use super::operator_limits::check_operator_limits;
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::parse_error::parse_error;
@@ -42,6 +43,7 @@ pub enum Parsed {
     Versions(VersionStatement),
     Maintenance(MaintenanceStatement),
     Access(AccessStatement),
+    Objects(ObjectStatement),
     /// With the query whose columns it shows.
     Summarize(Box<ast::Query>),
     Statement(Box<Statement>),
@@ -73,6 +75,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     if let Some(statement) = parse_maintenance(sql, dialect, &tokens)? {
         return Ok(Parsed::Maintenance(statement));
+    }
+    if let Some(statement) = parse_objects(sql, dialect, limit, &tokens)? {
+        return Ok(Parsed::Objects(statement));
     }
     rewrite_do_nothing(&mut tokens);
     select_all_first(&mut tokens);

@@ -22,7 +22,7 @@ use crate::parameters::{ArgumentParameters, fitted, parameter_number, parameter_
 use crate::queries::{Query, StatementKind, is_kill};
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
-use crate::statements::{access, maintenance};
+use crate::statements::{access, maintenance, objects};
 use common::error::EngineError;
 use common::stack::deep;
 use sql::walk::{sql_statement, sql_statement_mut};
@@ -135,6 +135,13 @@ impl Session {
             Parsed::Access(statement) => {
                 return Ok(match access::result_schema(&statement) {
                     Some(schema) => Description::of_rows(schema),
+                    None => without_rows(StatementKind::Ddl),
+                });
+            }
+            Parsed::Objects(statement) => {
+                return Ok(match objects::result_schema(&statement) {
+                    Some(schema) => Description::of_rows(schema),
+                    None if objects::counts(&statement) => without_rows(StatementKind::Write),
                     None => without_rows(StatementKind::Ddl),
                 });
             }

@@ -83,6 +83,7 @@ impl Session {
         let is_there = |object: &GrantObject| match object {
             GrantObject::Table(id) => is_changed(id),
             GrantObject::Schema(name) => last.has_namespace(name) || !base.has_namespace(name),
+            GrantObject::Group(_) | GrantObject::Blob(_) => false,
             GrantObject::View(schema, name) => !matches!((last.view(schema, name), base.view(schema, name)), (Ok(None), Ok(Some(_)))),
             GrantObject::Store => true,
         };

@@ -50,6 +50,10 @@ pub async fn create_table(
     let mut options = BTreeMap::new();
     if let ast::CreateTableOptions::With(with_options) = &mut create.table_options {
         set_options(&mut options, std::mem::take(with_options))?;
+        if options.contains_key("read_only") {
+            let hint = "fill the table first, and then run ALTER TABLE … SET (read_only = true)";
+            return Err(EngineError::unsupported("CREATE TABLE … WITH (read_only)", Some(hint)));
+        }
         create.table_options = ast::CreateTableOptions::None;
     }
     refuse_options(&create)?;

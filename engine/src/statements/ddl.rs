@@ -2,6 +2,7 @@
 
 use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
+use pmem_store::objects::{ObjectCatalog, ObjectId};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
 use crate::execution::StatementContext;
@@ -44,7 +45,17 @@ pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineEr
                 true => authorization.schema(Privilege::Ownership, &name),
                 false => Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into()),
             })?;
-            commit(ctx, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
+            let snapshot = ctx.catalog.snapshot();
+            let mut objects = ObjectCatalog::of(&snapshot)?.all()?;
+            objects.retain(|object| object.namespace == name);
+            if !command.cascade && !objects.is_empty() {
+                return Err(StoreError::NamespaceNotEmpty(name).into());
+            }
+            let objects: Vec<ObjectId> = objects.into_iter().map(|object| object.id).collect();
+            commit(ctx, "DROP SCHEMA", |transaction| {
+                transaction.remove_objects(&objects)?;
+                transaction.drop_namespace(&name, command.cascade)
+            })
         }
         DdlStatement::CreateView(command) => create_view(ctx, command),
         DdlStatement::DropTable(command) => drop_named(ctx, &command.name, command.if_exists, "table"),
@@ -67,7 +78,7 @@ fn create_view(ctx: &StatementContext, command: CreateView) -> Result<(), Engine
     // The definition is the whole statement; the view shows only the part after AS.
     let definition = command.definition.unwrap_or_default();
     let sql = view_query(&definition)?;
-    let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
+    let record = ViewRecord::new(&namespace, &name, VIEW, &sql);
     check_new_view(ctx, &record, command.or_replace)?;
     commit(ctx, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
 }
@@ -114,27 +125,35 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, ki
     }
     let (namespace, name) = resolve(name)?;
     let snapshot = ctx.catalog.snapshot();
-    let is_table = snapshot.table(&namespace, &name)?.is_some();
+    let table = snapshot.table_record(&namespace, &name);
     let view = snapshot.view(&namespace, &name)?;
-    ctx.catalog.check(|authorization| match (snapshot.table(&namespace, &name)?, &view) {
-        (Some(table), _) => authorization.table(Privilege::Ownership, table.record()),
+    ctx.catalog.check(|authorization| match (table, &view) {
+        (Some(table), _) => authorization.table(Privilege::Ownership, table),
         (None, Some(view)) => authorization.view(Privilege::Ownership, view),
         (None, None) => Ok(()),
     })?;
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
-    match (kind, is_table, view.is_some()) {
-        ("table", true, _) => commit(ctx, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
-        ("table", _, true) if is_external => commit(ctx, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
-        ("view", _, true) if !is_external => commit(ctx, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
-        (_, false, false) if if_exists => Ok(()),
-        (_, false, false) => {
+    match (kind, table, &view) {
+        ("table", Some(table), _) => commit(ctx, "DROP TABLE", |transaction| {
+            transaction.drop_table(&namespace, &name)?;
+            transaction.remove_objects(&[table.id])
+        }),
+        ("table" | "view", None, Some(view)) if (kind == "table") == is_external => {
+            let operation = if is_external { "DROP EXTERNAL TABLE" } else { "DROP VIEW" };
+            commit(ctx, operation, |transaction| {
+                transaction.drop_view(&namespace, &name)?;
+                transaction.remove_objects(&[view.id])
+            })
+        }
+        (_, None, None) if if_exists => Ok(()),
+        (_, None, None) => {
             let listing = ctx.catalog.listing()?;
             let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
             let hint = near.map(|near| format!("did you mean \"{near}\"?"));
             Err(EngineError::Sql { message: format!("{kind} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
         }
         _ => {
-            let (is, use_instead) = if is_table || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
+            let (is, use_instead) = if table.is_some() || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
             let message = format!("\"{name}\" is a {is}, not a {kind}");
             Err(EngineError::Sql { message, position: None, hint: Some(format!("use {use_instead}")) })
         }

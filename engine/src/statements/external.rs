@@ -30,7 +30,7 @@ pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTa
     }
     // This reads the files' schema, or asks the node: an unreadable table is refused now and not when it is queried.
     external_provider(&*ctx.engine, &ctx.state, table.clone()).await.map_err(EngineError::from)?;
-    let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
+    let record = ViewRecord::new(&namespace, &name, EXTERNAL, &external_definition(&table));
     check_new_view(ctx, &record, table.or_replace)?;
     commit(ctx, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
 }

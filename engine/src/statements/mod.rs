@@ -12,6 +12,7 @@ pub mod describe;
 pub mod draft;
 pub mod external;
 pub mod maintenance;
+pub mod objects;
 pub mod table_options;
 pub mod temporary_table;
 pub mod versions;

@@ -8,7 +8,7 @@ use common::error::{EngineError, nearest};
 use table::constraints::identifier;
 
 /// Each option with its allowed values.
-const OPTIONS: [(&str, &[&str]); 1] = [("durability", &["sync", "async"])];
+const OPTIONS: [(&str, &[&str]); 2] = [("durability", &["sync", "async"]), ("read_only", &["true", "false"])];
 
 /// Sets the given options; the others stay.
 pub fn set_options(options: &mut BTreeMap<String, String>, sql_options: Vec<SqlOption>) -> Result<(), EngineError> {
@@ -40,6 +40,7 @@ fn text_of(value: &Expr) -> Option<String> {
     match value {
         Expr::Identifier(ident) => Some(ident.value.to_lowercase()),
         Expr::Value(value) => match &value.value {
+            Value::Boolean(value) => Some(value.to_string()),
             Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Some(text.to_lowercase()),
             _ => None,
         },

@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
+use pmem_store::objects::ObjectCatalog;
 use pmem_store::{Access, GrantObject, Snapshot, StoreError};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
@@ -28,7 +29,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 
 /// One row for each privilege. Admins see all, other users see their own and those on objects that they own.
 pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&Authorization>) -> Result<Vec<GrantRow>, StoreError> {
-    let mut rows = Vec::new();
+    let (mut rows, objects) = (Vec::new(), ObjectCatalog::of(snapshot)?);
     for (grantee, object, privileges) in access.grants() {
         // Objects that the statement does not see are omitted.
         let (schema, name) = match object {
@@ -37,6 +38,10 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             GrantObject::Schema(schema) => (Some(schema.clone()), None),
             GrantObject::View(schema, name) if snapshot.view(schema, name)?.is_none() => continue,
             GrantObject::View(schema, name) => (Some(schema.clone()), Some(name.clone())),
+            GrantObject::Group(id) | GrantObject::Blob(id) => match objects.get(*id)? {
+                Some(object) => (Some(object.namespace), Some(object.name)),
+                None => continue,
+            },
             GrantObject::Table(id) => match snapshot.table_by_id(*id)? {
                 Some(table) => (Some(table.record().namespace.clone()), Some(table.record().name.clone())),
                 None => continue,
@@ -52,6 +57,8 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             GrantObject::Schema(_) => "schema",
             GrantObject::Table(_) => "table",
             GrantObject::View(..) => "view",
+            GrantObject::Group(_) => "group",
+            GrantObject::Blob(_) => "blob",
         };
         rows.extend(privileges.iter().map(|privilege| GrantRow {
             grantee: grantee.to_string(),
@@ -69,6 +76,7 @@ fn owns(authorization: &Authorization, object: &GrantObject, schema: Option<&str
         (GrantObject::Table(id), Some(schema)) => authorization.on_table(*id, schema),
         (GrantObject::View(schema, name), _) => authorization.on_view(schema, name),
         (GrantObject::Schema(name), _) => authorization.on_schema(name),
+        (GrantObject::Group(id) | GrantObject::Blob(id), _) => return authorization.owns_object(*id, None),
         _ => return false,
     };
     has.has(Privilege::Ownership)

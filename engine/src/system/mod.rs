@@ -4,19 +4,24 @@
 //! transaction sees. Each file has one table; `source.rs` has the data for all of them, `build.rs` builds columns; `view_redaction.rs`
 //! searches the text of a view for names that its reader may not know.
 
+mod blobs;
 mod build;
 mod catalog_context;
 mod columns;
 mod compactions;
 mod grants;
+mod group_members;
 mod listing;
+mod objects;
 mod provider;
+mod pushed_filters;
 mod queries;
 mod segments;
 mod settings;
 mod snapshots;
 mod source;
 mod tables;
+mod tags;
 mod transactions;
 mod users;
 mod view_redaction;
@@ -24,4 +29,5 @@ mod view_redaction;
 pub(crate) use build::instants;
 pub(crate) use grants::{GrantRow, grant_rows, grants_batch};
 pub(crate) use listing::system_listing;
+pub(crate) use objects::objects_batch;
 pub(crate) use provider::SystemTable;

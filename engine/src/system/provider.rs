@@ -8,12 +8,15 @@ use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::Snapshot;
 
+use super::blobs::BlobsTable;
 use super::source::Source;
-use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
+use super::{
+    columns, compactions, grants, group_members, objects, queries, segments, settings, snapshots, tables, tags, transactions, users,
+};
 use crate::shared::EngineShared;
 use table::access::Authorization;
 use table::temporary::TemporaryTables;
@@ -23,22 +26,28 @@ use table::transactions::TransactionSlot;
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 11] = [
+const TABLES: [(&str, Rows); 14] = [
     ("columns", columns::rows),
     ("compactions", compactions::rows),
     ("grants", grants::rows),
+    ("group_members", group_members::rows),
+    ("objects", objects::rows),
     ("queries", queries::rows),
     ("roles", users::roles),
     ("segments", segments::rows),
     ("settings", settings::rows),
     ("snapshots", snapshots::rows),
     ("tables", tables::rows),
+    ("tags", tags::rows),
     ("transactions", transactions::rows),
     ("users", users::users),
 ];
 
+/// Its rows are not made at once.
+const BLOBS: &str = "blobs";
+
 pub fn table_names() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().map(|(name, _)| *name)
+    [BLOBS].into_iter().chain(TABLES.iter().map(|(name, _)| *name))
 }
 
 #[derive(Debug)]
@@ -87,14 +96,21 @@ fn find(name: &str) -> Option<Rows> {
     TABLES.iter().find(|(other, _)| *other == name).map(|(_, rows)| *rows)
 }
 
+fn is_ours(name: &str) -> bool {
+    table_names().any(|other| other == name)
+}
+
 #[async_trait]
 impl SchemaProvider for SystemSchema {
     fn table_names(&self) -> Vec<String> {
         let own = self.older.as_ref().map(|older| older.table_names()).unwrap_or_default();
-        table_names().map(str::to_string).chain(own.into_iter().filter(|name| find(name).is_none())).collect()
+        table_names().map(str::to_string).chain(own.into_iter().filter(|name| !is_ours(name))).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if name == BLOBS {
+            return Ok(Some(Arc::new(BlobsTable::new(&self.snapshot))));
+        }
         match (find(name), &self.older) {
             (Some(rows), _) => Ok(Some(Arc::new(SystemTable {
                 engine: Arc::clone(&self.engine),
@@ -111,15 +127,15 @@ impl SchemaProvider for SystemSchema {
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        match (find(name), &self.older) {
-            (Some(_), _) => Ok(Some(TableType::View)),
-            (None, Some(older)) => older.table_type(name).await,
-            (None, None) => Ok(None),
+        match (is_ours(name), &self.older) {
+            (true, _) => Ok(Some(TableType::View)),
+            (false, Some(older)) => older.table_type(name).await,
+            (false, None) => Ok(None),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        find(name).is_some() || self.older.as_ref().is_some_and(|older| older.table_exist(name))
+        is_ours(name) || self.older.as_ref().is_some_and(|older| older.table_exist(name))
     }
 }
 
@@ -144,11 +160,16 @@ impl TableProvider for SystemTable {
         TableType::View
     }
 
+    /// DataFusion evaluates them once more, so a table may ignore them.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let source = Source {
@@ -158,6 +179,7 @@ impl TableProvider for SystemTable {
             options: state.config_options(),
             authorization: self.authorization.as_deref(),
             temporary: &self.temporary,
+            filters,
         };
         let rows = (self.rows)(Some(&source))?;
         let scan = MemorySourceConfig::try_new_exec(&[vec![rows.clone()]], rows.schema(), projection.cloned())?;

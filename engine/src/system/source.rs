@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
+use datafusion::logical_expr::Expr;
 use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
 use crate::queries::Query;
@@ -25,6 +26,8 @@ pub struct Source<'a> {
     pub authorization: Option<&'a Authorization>,
     /// The session's temporary tables.
     pub temporary: &'a TemporaryTables,
+    /// What the rows must satisfy; they are checked once more.
+    pub filters: &'a [Expr],
 }
 
 impl Source<'_> {

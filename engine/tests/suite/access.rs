@@ -7,6 +7,7 @@ use super::helpers::{Db, Ran, run, wait};
 mod audit;
 mod granting;
 mod kinds;
+mod objects;
 mod owners;
 mod passwords;
 mod plans;

@@ -41,6 +41,7 @@ mod large_values;
 mod memory;
 mod model;
 mod non_reserved_keywords;
+mod objects;
 mod offset;
 mod one_session;
 mod oracle;

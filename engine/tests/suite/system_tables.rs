@@ -5,8 +5,23 @@ use engine::EngineOptions;
 use super::helpers::{Db, numbers, options, run, wait};
 use super::time_travel::version;
 
-const TABLES: [&str; 11] =
-    ["columns", "compactions", "grants", "queries", "roles", "segments", "settings", "snapshots", "tables", "transactions", "users"];
+const TABLES: [&str; 15] = [
+    "blobs",
+    "columns",
+    "compactions",
+    "grants",
+    "group_members",
+    "objects",
+    "queries",
+    "roles",
+    "segments",
+    "settings",
+    "snapshots",
+    "tables",
+    "tags",
+    "transactions",
+    "users",
+];
 
 fn with_tables() -> Db {
     let db = Db::new();

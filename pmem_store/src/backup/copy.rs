@@ -122,7 +122,7 @@ fn unfinished(to: &Path) -> PathBuf {
 /// The sizes of the rows and of the side files; `None` if a file is missing.
 fn sizes(segment: &Path) -> Option<(u64, u64)> {
     let size = |path: &Path| fs::metadata(path).ok().map(|metadata| metadata.len());
-    let sides = SidePaths::of(segment).all().into_iter().map(size).sum::<Option<u64>>()?;
+    let sides = SidePaths::of(segment).expected().into_iter().map(size).sum::<Option<u64>>()?;
     Some((size(segment)?, sides))
 }
 

@@ -70,7 +70,7 @@ fn verify_own_log(path: &Path, log: &LogFile) -> std::result::Result<(), BackupE
 /// An error says what is wrong with a segment.
 pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Result<(), String> {
     let sides = SidePaths::of(path);
-    if let Some(missing) = sides.all().into_iter().chain([path]).find(|path| !path.exists()) {
+    if let Some(missing) = sides.of_sealed(sealed).into_iter().chain([path]).find(|path| !path.exists()) {
         return Err(format!("\"{}\" is missing", missing.display()));
     }
     let segment = Segment::open(path, sealed).map_err(|error| problem_of(&error))?;

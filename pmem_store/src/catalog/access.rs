@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::database::{GRANTS, PRINCIPALS, STORE, TOKEN_KEY};
-use super::features::FEATURE_ACCESS;
+use super::features::{FEATURE_ACCESS, FEATURE_OBJECT_GRANTS};
 use super::read::CatalogReader;
 use super::write::CatalogWriter;
 use crate::error::Result;
@@ -55,6 +55,9 @@ pub enum GrantObject {
     Table(TableId),
     /// Namespace and name.
     View(String, String),
+    /// A privilege on a group reaches what is below it.
+    Group(TableId),
+    Blob(TableId),
 }
 
 /// The privileges of one principal on one object, in words that only the layer above knows.
@@ -99,6 +102,9 @@ impl CatalogWriter {
     pub fn put_grant(&mut self, record: &GrantRecord) -> Result<()> {
         let object = self.object_key(&record.object)?;
         self.store.writer_features |= FEATURE_ACCESS;
+        if matches!(record.object, GrantObject::Group(_) | GrantObject::Blob(_)) {
+            self.store.reader_features |= FEATURE_OBJECT_GRANTS;
+        }
         self.put(GRANTS, (record.grantee.as_str(), object.as_str()), record)
     }
 

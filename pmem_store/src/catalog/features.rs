@@ -9,7 +9,9 @@ use crate::error::{Result, StoreError};
 pub const FORMAT_VERSION: u32 = 1;
 /// Rows may be deleted, and segments and schemas may be kept for older versions alone.
 pub const FEATURE_VERSIONS: u64 = 1;
-pub const READER_FEATURES: u64 = FEATURE_VERSIONS;
+/// There are grants on groups or blobs, which a program that does not know them cannot read.
+pub const FEATURE_OBJECT_GRANTS: u64 = 2;
+pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS;
 /// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
 pub const WRITER_FEATURES: u64 = FEATURE_ACCESS;

@@ -69,6 +69,18 @@ pub struct TableRecord {
     /// Constraints on the table's rows, in words that only the layer above knows.
     #[serde(default)]
     pub constraints: Vec<String>,
+    /// Absent for tables that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at_ms: Option<u64>,
+}
+
+/// The option of a table that nobody may change until it is set to something else than `true`.
+const READ_ONLY: &str = "read_only";
+
+impl TableRecord {
+    pub fn is_read_only(&self) -> bool {
+        self.options.get(READ_ONLY).is_some_and(|value| value == "true")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,12 +145,26 @@ pub struct LogRecord {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewRecord {
+    /// Of the same sequence as the ids of tables; 0 until the view is created, and in stores from before views had ids.
+    #[serde(default)]
+    pub id: TableId,
     pub namespace: String,
     pub name: String,
     pub created_version: u64,
+    /// Absent for views that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at_ms: Option<u64>,
     /// `view` or `external`: the statement is executed again when the store is opened.
     pub kind: String,
     pub sql: String,
+}
+
+impl ViewRecord {
+    /// A view that is still to be created.
+    pub fn new(namespace: &str, name: &str, kind: &str, sql: &str) -> ViewRecord {
+        let (namespace, name, kind, sql) = (namespace.to_string(), name.to_string(), kind.to_string(), sql.to_string());
+        ViewRecord { id: 0, namespace, name, created_version: 0, created_at_ms: None, kind, sql }
+    }
 }
 
 /// One per commit.

@@ -41,6 +41,7 @@ fn sealed(id: u64) -> SealedSegment {
         checksums_xxh3: id << 32,
         statistics_xxh3: id << 31,
         columns_xxh3: id << 30,
+        index_xxh3: None,
     }
 }
 
@@ -56,6 +57,7 @@ fn table(id: u64, version: u64) -> TableRecord {
         options: Default::default(),
         next_column: 10,
         constraints: Vec::new(),
+        created_at_ms: None,
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::database::{
     DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
 };
-use super::features::READER_FEATURES;
+use super::features::FEATURE_VERSIONS;
 use super::records::{LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, VersionRecord, ViewRecord};
 use super::sum::{self, Records};
 use crate::clock::now_ms;
@@ -185,7 +185,7 @@ impl CatalogWriter {
     pub fn commit(mut self, version: u64, operation: &str, tables: Vec<TableId>) -> Result<()> {
         let unknown = self.database.poison().until_known(format!("the commit of version {version}"));
         self.store.version = version;
-        self.store.reader_features |= READER_FEATURES;
+        self.store.reader_features |= FEATURE_VERSIONS;
         let record = VersionRecord { committed_at_ms: now_ms(), operation: operation.to_string(), tables };
         self.put(VERSIONS, version, &record)?;
         self.commit_with(unknown)

@@ -2,6 +2,7 @@
 //! then mapped read-only and read without copies. Only this folder knows the bytes of a segment.
 
 mod appender;
+mod attribute_index;
 mod bounds;
 mod cache_budget;
 mod checksum;
@@ -19,6 +20,7 @@ mod summaries;
 mod writer;
 
 pub use appender::Appender;
+pub use attribute_index::{AttributeIndex, KeyIndex, with_attribute_index};
 pub use checksum::{BufferChecksums, ChecksumEntry};
 pub(crate) use compact::cast_to;
 pub use compact::{compact, storable_schema};

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use arrow_ipc::reader::FileDecoder;
 use parking_lot::Mutex;
 
+use super::attribute_index::AttributeIndex;
 use super::cache_budget::{MAPPINGS, ReadMark, Releasable};
 use super::checksum::BufferChecksums;
 use super::decoded::DecodedBatches;
@@ -33,6 +34,8 @@ pub struct Segment {
     batch_starts: Vec<usize>,
     checksums: BufferChecksums,
     statistics: Arc<ZoneStatistics>,
+    /// Its checksum, and the index once it was needed.
+    index: (Option<u64>, OnceLock<Arc<AttributeIndex>>),
     path: PathBuf,
 }
 
@@ -104,8 +107,9 @@ impl Segment {
         }
         drop(bytes);
         let data = Arc::new(SegmentData { mapped: Mutex::new(Some(mapped)), read: ReadMark::default() });
+        let index = (sealed.index_xxh3, OnceLock::new());
         let segment =
-            Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, path: path.to_path_buf() };
+            Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, index, path: path.to_path_buf() };
         segment.count_mapping();
         Ok(segment)
     }
@@ -169,6 +173,16 @@ impl Segment {
 
     pub fn statistics(&self) -> &Arc<ZoneStatistics> {
         &self.statistics
+    }
+
+    /// The index over its column of packed attributes, if it has one. It is mapped at its first use.
+    pub fn attribute_index(&self) -> Result<Option<Arc<AttributeIndex>>> {
+        let (Some(expected_xxh3), opened) = &self.index else { return Ok(None) };
+        if let Some(index) = opened.get() {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let index = AttributeIndex::open(&SidePaths::of(&self.path).index, *expected_xxh3, self.row_count() as u64)?;
+        Ok(Some(Arc::clone(opened.get_or_init(|| Arc::new(index)))))
     }
 
     /// The current mapping of the bytes. It stays while the result is held.
@@ -301,6 +315,9 @@ impl Segment {
                 problems.push(error.to_string());
             }
             bytes += entry.length;
+        }
+        if let Err(error) = self.attribute_index() {
+            problems.push(error.to_string());
         }
         if let Err(error) = self.check_intact() {
             problems.push(error.to_string());

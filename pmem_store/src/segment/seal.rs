@@ -20,6 +20,9 @@ pub struct SealedSegment {
     pub checksums_xxh3: u64,
     pub statistics_xxh3: u64,
     pub columns_xxh3: u64,
+    /// For a segment with a column of packed attributes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_xxh3: Option<u64>,
 }
 
 /// The files beside `<id>.arrow`.
@@ -27,6 +30,8 @@ pub(crate) struct SidePaths {
     pub checksums: PathBuf,
     pub statistics: PathBuf,
     pub columns: PathBuf,
+    /// Few segments have one.
+    pub index: PathBuf,
 }
 
 impl SidePaths {
@@ -35,10 +40,23 @@ impl SidePaths {
             checksums: segment.with_extension("sums.arrow"),
             statistics: segment.with_extension("zones.arrow"),
             columns: segment.with_extension("columns.arrow"),
+            index: segment.with_extension("index.arrow"),
         }
     }
 
-    pub fn all(&self) -> [&Path; 3] {
+    /// Those that this segment has.
+    pub fn of_sealed(&self, sealed: &SealedSegment) -> Vec<&Path> {
+        let index = sealed.index_xxh3.map(|_| self.index.as_path());
+        self.of_every_segment().into_iter().chain(index).collect()
+    }
+
+    /// Those that are there, and those that are missing although every segment has them.
+    pub fn expected(&self) -> Vec<&Path> {
+        let index = self.index.exists().then_some(self.index.as_path());
+        self.of_every_segment().into_iter().chain(index).collect()
+    }
+
+    fn of_every_segment(&self) -> [&Path; 3] {
         [&self.checksums, &self.statistics, &self.columns]
     }
 }
@@ -57,7 +75,9 @@ pub(crate) fn link_segment_files(from: &Path, to: &Path, poison: &PoisonFlag) ->
 /// The files of a segment at two paths, the rows last: a segment exists once its rows do.
 pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
     let (sides, named) = (SidePaths::of(from), SidePaths::of(to));
-    let all = sides.all().into_iter().zip(named.all()).chain([(from, to)]);
+    let pairs = sides.of_every_segment().into_iter().zip(named.of_every_segment());
+    let index = sides.index.exists().then_some((sides.index.as_path(), named.index.as_path()));
+    let all = pairs.chain(index).chain([(from, to)]);
     all.map(|(from, to)| (from.to_path_buf(), to.to_path_buf())).collect()
 }
 
@@ -71,7 +91,8 @@ fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
 
 /// Removes a segment and its side files; a missing file is no error.
 pub(crate) fn remove_segment_files(segment: &Path) {
-    for path in SidePaths::of(segment).all().into_iter().chain([segment]) {
+    let sides = SidePaths::of(segment);
+    for path in sides.of_every_segment().into_iter().chain([sides.index.as_path(), segment]) {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound
         {

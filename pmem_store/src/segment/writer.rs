@@ -16,6 +16,7 @@ use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::{DictionaryTracker, FileWriter, IpcWriteOptions};
 
 use super::ALIGNMENT;
+use super::attribute_index::AttributeIndexBuilder;
 use super::checksum::BufferChecksums;
 use super::compact::held_bytes_max;
 use super::footer::Layout;
@@ -33,6 +34,7 @@ pub struct SegmentWriter {
     capacity_bytes: u64,
     schema_bytes: u64,
     statistics: StatisticsBuilder,
+    index: Option<AttributeIndexBuilder>,
     poison: Arc<PoisonFlag>,
     row_count: u64,
     batch_count: u64,
@@ -59,6 +61,7 @@ impl SegmentWriter {
             writer: Some(writer),
             capacity_bytes,
             schema_bytes: schema_bytes(&schema),
+            index: AttributeIndexBuilder::of(&schema),
             statistics: StatisticsBuilder::new(schema),
             poison: Arc::clone(poison),
             row_count: 0,
@@ -104,6 +107,9 @@ impl SegmentWriter {
             return Err(write_error(error));
         }
         self.statistics.add(batch);
+        if let Some(index) = &mut self.index {
+            index.add(batch)?;
+        }
         self.row_count += batch.num_rows() as u64;
         self.batch_count += 1;
         Ok(())
@@ -126,6 +132,8 @@ impl SegmentWriter {
         cursor.region.seal(size_bytes).map_err(StoreError::from)?;
         let side = SidePaths::of(&self.path);
         let [zones, columns] = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(schema)).finish()?;
+        let index = self.index.take().map(AttributeIndexBuilder::finish).transpose()?;
+        let index_xxh3 = index.map(|index| write_table(&side.index, &index, &self.poison)).transpose()?;
         let sealed = SealedSegment {
             id: self.id,
             row_count: self.row_count,
@@ -134,7 +142,8 @@ impl SegmentWriter {
             checksums_xxh3: write_table(&side.checksums, &checksums.to_batch()?, &self.poison)?,
             statistics_xxh3: write_table(&side.statistics, &zones, &self.poison)?,
             columns_xxh3: write_table(&side.columns, &columns, &self.poison)?,
-            side_size_bytes: side.all().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
+            index_xxh3,
+            side_size_bytes: side.expected().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
         // The segment is sealed: the files belong to the caller now.
         self.path = PathBuf::new();

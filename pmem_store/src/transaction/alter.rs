@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::TableAlteration;
-use super::preconditions::{require_free_name, require_same_columns};
+use super::preconditions::{require_changeable, require_free_name, require_same_columns};
 use crate::catalog::{ColumnOrder, TableId};
 use crate::error::Result;
 use crate::state::{CatalogState, TableData, column_places, with_columns};
@@ -16,6 +16,9 @@ pub fn alter_table(
     version: u64,
 ) -> Result<()> {
     let entry = require_same_columns(state, table, base_schema_version)?;
+    if alteration.options.is_none() || alteration.name.is_some() || alteration.redefines() {
+        require_changeable(&entry)?;
+    }
     let mut record = entry.record.clone();
     let mut data = entry.data()?.as_ref().clone();
     if let Some(name) = alteration.name.as_ref().filter(|name| **name != record.name) {

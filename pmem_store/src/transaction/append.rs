@@ -131,14 +131,14 @@ impl TableVersion {
 
     /// The log that takes rows of this version of the table; `None` also if the table was not loaded yet.
     fn open_log(&self, state: &CatalogState) -> Option<Arc<TailLog>> {
-        let table = self.find(state)?;
+        let table = self.find(state).filter(|table| !table.record.is_read_only())?;
         let last = table.loaded()?.logs.values().next_back()?;
         let is_open = !last.record.closed && last.record.schema_version == table.record.schema_version;
         is_open.then(|| Arc::clone(&last.log))
     }
 
     fn prepare(&self, state: &CatalogState, rows: &RecordBatch) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
-        let Some(table) = self.find(state) else { return Ok(None) };
+        let Some(table) = self.find(state).filter(|table| !table.record.is_read_only()) else { return Ok(None) };
         let data = table.data()?;
         let Some(open) = open_log(table, &data, rows) else { return Ok(None) };
         Ok(Some((Arc::clone(&open.log), open.log.prepare(rows)?)))
@@ -236,5 +236,5 @@ pub(super) fn table_of_open_log(log: &Arc<TailLog>, current: &CatalogState) -> R
         data.logs.values().next_back().is_some_and(|last| {
             Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
         });
-    Ok(is_open.then(|| Arc::clone(table)))
+    Ok((is_open && !table.record.is_read_only()).then(|| Arc::clone(table)))
 }

@@ -10,7 +10,7 @@ use arrow::compute::concat_batches;
 use super::alter::alter_table;
 use super::change::{Change, DeletedRows};
 use super::logs;
-use super::preconditions::{require, require_free_name, require_namespace, require_same_columns, require_some_name};
+use super::preconditions::{require, require_changeable, require_free_name, require_namespace, require_same_columns, require_some_name};
 use super::restoration::restore;
 use super::row_remap;
 use crate::catalog::{NamedSnapshot, SegmentRecord, TableId, TableRecord};
@@ -36,6 +36,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         }
         Change::AddSegments { table, segments, sorted, schema_version } => {
             let entry = require_same_columns(state, *table, *schema_version)?;
+            require_changeable(&entry)?;
             let mut data = entry.data()?.as_ref().clone();
             insert_segments(&mut data, &entry.record, segments, *sorted, version, shared);
             state.change_table(entry.record.clone(), data, version);
@@ -43,6 +44,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         }
         Change::AppendRows { table, id, rows, schema_version } => {
             let entry = require_same_columns(state, *table, *schema_version)?;
+            require_changeable(&entry)?;
             let mut data = entry.data()?.as_ref().clone();
             push_pending(&mut data.pending, PendingRows { id: *id, rows: rows.clone(), deletions: None })?;
             state.change_table(entry.record.clone(), data, version);
@@ -54,6 +56,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         Change::DeleteRows { table, deleted } => delete_rows(state, *table, deleted, version, shared),
         Change::ClearTable { table, rows } => {
             let entry = require(state, *table)?;
+            require_changeable(&entry)?;
             let mut data = entry.data()?.as_ref().clone();
             let rows = shared.moves.followed(*table, rows);
             if logs::has_more(&data, &rows, version) {
@@ -71,12 +74,12 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         Change::CreateView { record, replace } => {
             require_namespace(state, &record.namespace)?;
             let name = (record.namespace.clone(), record.name.clone());
-            if *replace {
-                Arc::make_mut(&mut state.views).remove(&name);
-            }
+            let replaced = if *replace { Arc::make_mut(&mut state.views).remove(&name) } else { None };
             require_free_name(state, &record.namespace, &record.name)?;
             let mut record = record.clone();
+            record.id = replaced.map_or(record.id, |view| view.id);
             record.created_version = version;
+            record.created_at_ms = Some(now_ms());
             Arc::make_mut(&mut state.views).insert(name, record);
             Ok(())
         }
@@ -163,6 +166,7 @@ fn create_table(state: &mut CatalogState, change: &Change, version: u64) -> Resu
         cluster_key: cluster_key.clone(),
         constraints: constraints.clone(),
         options: options.clone(),
+        created_at_ms: Some(now_ms()),
     };
     let data = TableData { columns: columns.clone(), ..TableData::empty(schema) };
     state.put_table(TableState::new(record, data));
@@ -172,6 +176,7 @@ fn create_table(state: &mut CatalogState, change: &Change, version: u64) -> Resu
 /// Readers of older versions keep the table's content: it is read before the table is dropped.
 fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()> {
     let entry = state.table_by_id(table).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })?;
+    require_changeable(entry)?;
     entry.data()?;
     let snapshot = state.snapshots.values().find(|snapshot| snapshot.version >= entry.record.created_version);
     if let Some(snapshot) = snapshot {
@@ -206,6 +211,7 @@ fn insert_segments(
 
 fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows], version: u64, shared: &Arc<Shared>) -> Result<()> {
     let entry = require(state, table)?;
+    require_changeable(&entry)?;
     let mut data = entry.data()?.as_ref().clone();
     let conflict = || StoreError::Conflict { table: entry.record.name.clone() };
     for one in deleted {

@@ -86,7 +86,7 @@ impl Transaction {
             return Ok(());
         }
         let becoming = Arc::new(Snapshot::new(state.clone(), Pin::new(version, &core.shared)));
-        self.checks.iter().try_for_each(|check| check(&becoming).map_err(StoreError::Refused))
+        self.checks.iter().try_for_each(|check| check(&becoming))
     }
 
     /// The record of a transaction that only adds rows to a table with an open log. It is encoded before

@@ -18,11 +18,11 @@ use crate::segment::SealedSegment;
 use crate::shared::{ClearedRows, Replacement, TransactionPin};
 use crate::snapshot::Snapshot;
 use crate::state::{CatalogState, ColumnInfo};
-use crate::store::StoreCore;
+use crate::store::{Store, StoreCore};
 
-/// Checks the state that a transaction is about to commit, and returns a sentence if it is wrong. It is called twice: first
+/// Checks the state that a transaction is about to commit. It is called twice: first
 /// while others may commit, and then while nobody can, when it may skip what it has checked already.
-pub type CommitCheck = Box<dyn Fn(&Arc<Snapshot>) -> Result<(), String> + Send>;
+pub type CommitCheck = Box<dyn Fn(&Arc<Snapshot>) -> Result<()> + Send>;
 
 /// If it is dropped without [`Transaction::commit`], it changes nothing, and its segments are removed.
 pub struct Transaction {
@@ -52,6 +52,10 @@ impl Transaction {
             return Arc::clone(&self.base);
         }
         Arc::new(Snapshot::new(self.state.clone(), Arc::clone(&self.base.pin)))
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store { core: Arc::clone(&self.core) }
     }
 
     pub fn base(&self) -> &Arc<Snapshot> {
@@ -206,7 +210,9 @@ impl Transaction {
         self.change(Change::ReplaceSegments(Arc::new(replacement)))
     }
 
-    pub fn create_view(&mut self, record: ViewRecord, replace: bool) -> Result<()> {
+    /// A view that replaces another one keeps its id.
+    pub fn create_view(&mut self, mut record: ViewRecord, replace: bool) -> Result<()> {
+        record.id = self.store().new_table_id();
         self.change(Change::CreateView { record, replace })
     }
 

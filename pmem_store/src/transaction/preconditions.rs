@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::catalog::TableId;
 use crate::error::{Result, StoreError};
+use crate::names::said_name;
 use crate::state::{CatalogState, TableState};
 
 pub fn require(state: &CatalogState, table: TableId) -> Result<Arc<TableState>> {
@@ -17,6 +18,14 @@ pub fn require_same_columns(state: &CatalogState, table: TableId, schema_version
         return Err(StoreError::Conflict { table: entry.record.name.clone() });
     }
     Ok(entry)
+}
+
+/// An error for a table that was set read-only.
+pub fn require_changeable(entry: &TableState) -> Result<()> {
+    match entry.record.is_read_only() {
+        true => Err(StoreError::ReadOnlyTable { table: said_name(&entry.record.namespace, &entry.record.name) }),
+        false => Ok(()),
+    }
 }
 
 pub fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {

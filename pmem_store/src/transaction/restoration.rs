@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::preconditions::require;
+use super::preconditions::{require, require_changeable};
 use crate::catalog::{SegmentRecord, TableId, TableRecord};
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
@@ -69,6 +69,7 @@ impl Restoration {
 
 pub fn restore(state: &mut CatalogState, restoration: &Restoration, version: u64, shared: &Arc<Shared>) -> Result<()> {
     let entry = require(state, restoration.table)?;
+    require_changeable(&entry)?;
     let now = entry.data()?;
     if !is_untouched(&entry, &now, restoration)? {
         return Err(StoreError::Conflict { table: entry.record.name.clone() });

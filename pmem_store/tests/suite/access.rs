@@ -151,7 +151,7 @@ fn grants_go_with_their_object_and_stay_when_it_is_renamed() {
 }
 
 fn view(namespace: &str, name: &str, sql: &str) -> ViewRecord {
-    ViewRecord { namespace: namespace.into(), name: name.into(), created_version: 0, kind: "view".into(), sql: sql.into() }
+    ViewRecord::new(namespace, name, "view", sql)
 }
 
 #[test]
@@ -274,6 +274,10 @@ impl Visibility for OnlyT {
     }
 
     fn has_view(&self, _: &ViewRecord) -> bool {
+        false
+    }
+
+    fn has_object(&self, _: TableId, _: Option<&str>) -> bool {
         false
     }
 }

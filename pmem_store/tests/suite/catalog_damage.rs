@@ -17,8 +17,7 @@ fn sample() -> TempDir {
     let id = table(&store, "t").record().id;
     let mut transaction = store.begin().unwrap();
     transaction.create_snapshot("early").unwrap();
-    let (namespace, name, kind, sql) = ("main".into(), "w".into(), "view".into(), "SELECT 1".into());
-    transaction.create_view(ViewRecord { namespace, name, created_version: 0, kind, sql }, false).unwrap();
+    transaction.create_view(ViewRecord::new("main", "w", "view", "SELECT 1"), false).unwrap();
     transaction.commit("CREATE VIEW").unwrap();
     delete(&store, "t", (0..20_000).filter(|row| row % 5 == 0));
     for number in 0..5 {
@@ -103,8 +102,7 @@ fn large_sample() -> TempDir {
         transaction.create_table(store.new_table_id(), new_table(&format!("many_{number}"), &schema), false).unwrap();
     }
     let sql = format!("SELECT '{}'", "x".repeat(10 << 20));
-    let (namespace, name, kind) = ("main".into(), "long".into(), "view".into());
-    transaction.create_view(ViewRecord { namespace, name, created_version: 0, kind, sql }, false).unwrap();
+    transaction.create_view(ViewRecord::new("main", "long", "view", &sql), false).unwrap();
     transaction.commit("CREATE VIEW").unwrap();
     drop(store);
     assert!(dir.path().join("catalog.redb").metadata().unwrap().len() > 16 << 20);

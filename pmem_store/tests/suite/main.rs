@@ -17,6 +17,8 @@ mod lease;
 mod lock;
 mod log;
 mod mapping;
+mod object_speed;
+mod objects;
 mod recovery;
 mod region;
 mod requests;

@@ -207,6 +207,7 @@ fn opening_a_store_of_twenty_thousand_segments_opens_none() {
         checksums_xxh3: 1,
         statistics_xxh3: 2,
         columns_xxh3: 3,
+        index_xxh3: None,
     };
     let segments: Vec<SealedSegment> = (1..=20_000).map(fake).collect();
     let mut transaction = store.begin().unwrap();

@@ -100,13 +100,7 @@ fn a_transaction_dropped_without_a_commit_changes_nothing() {
 fn a_name_is_taken_once_by_a_table_or_a_view() {
     let (_dir, store) = store_with(&[ints(0..10)]);
     let schema = ints(0..1).schema();
-    let view = |name: &str| ViewRecord {
-        namespace: "main".into(),
-        name: name.into(),
-        created_version: 0,
-        kind: "view".into(),
-        sql: "SELECT 1".into(),
-    };
+    let view = |name: &str| ViewRecord::new("main", name, "view", "SELECT 1");
     let mut transaction = store.begin().unwrap();
     let exists = |result: Result<(), StoreError>| matches!(result, Err(StoreError::AlreadyExists { .. }));
     assert!(exists(transaction.create_table(store.new_table_id(), new_table("t", &schema), false)));
@@ -167,9 +161,7 @@ fn a_namespace_with_tables_is_dropped_with_them_or_not_at_all() {
         let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
         appender.write(ints(0..5)).unwrap();
         transaction.add_segments(id, appender.finish().unwrap(), false).unwrap();
-        let view =
-            ViewRecord { namespace: namespace.into(), name: "w".into(), created_version: 0, kind: "view".into(), sql: "SELECT 1".into() };
-        transaction.create_view(view, false).unwrap();
+        transaction.create_view(ViewRecord::new(namespace, "w", "view", "SELECT 1"), false).unwrap();
     }
     transaction.commit("CREATE").unwrap();
     let mut transaction = store.begin().unwrap();

@@ -85,7 +85,7 @@ fn the_declarations_of_a_table_and_a_view_are_kept() {
     let order = ColumnOrder { column: "v".into(), descending: true, nulls_first: false };
     let schema = ints(0..1).schema();
     let options = [("note".to_string(), "x".to_string())].into();
-    let view = ViewRecord { namespace: "main".into(), name: "w".into(), created_version: 0, kind: "view".into(), sql: "SELECT 1".into() };
+    let view = ViewRecord::new("main", "w", "view", "SELECT 1");
     let mut transaction = store.begin().unwrap();
     let new = NewTable { cluster_key: vec![order.clone()], options, ..new_table("t", &schema) };
     transaction.create_table(store.new_table_id(), new, false).unwrap();
@@ -95,7 +95,9 @@ fn the_declarations_of_a_table_and_a_view_are_kept() {
     let store = open(dir.path());
     assert_eq!(table(&store, "t").record().cluster_key, [order]);
     assert_eq!(table(&store, "t").record().options["note"], "x");
-    assert_eq!(store.snapshot().unwrap().view("main", "w").unwrap().unwrap(), ViewRecord { created_version: 1, ..view });
+    let stored = store.snapshot().unwrap().view("main", "w").unwrap().unwrap();
+    assert!(stored.created_at_ms.is_some());
+    assert_eq!(stored, ViewRecord { id: 2, created_version: 1, created_at_ms: stored.created_at_ms, ..view });
 }
 
 fn open_error(path: &Path) -> String {

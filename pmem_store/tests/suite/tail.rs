@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
-use pmem_store::{Durability, Store, TableSnapshot};
+use pmem_store::{Durability, Store, StoreError, TableSnapshot};
 
 use crate::helpers::*;
 
@@ -156,7 +156,7 @@ fn a_transaction_of_a_log_and_the_catalog_is_whole_or_not_there() {
     let mut refused = store.begin().unwrap();
     refused.append_rows(id, ints(20..21)).unwrap();
     refused.create_namespace("n").unwrap();
-    refused.check_on_commit(Box::new(|_| Err("no".into())));
+    refused.check_on_commit(Box::new(|_| Err(StoreError::Refused("no".into()))));
     refused.commit("INSERT").unwrap_err();
     insert(&store, 30..31);
     assert_eq!(all(&table(&store, "t")), [1, 2, 10, 30]);

@@ -117,8 +117,8 @@ fn a_check_of_the_commit_sees_what_others_committed_meanwhile() {
     let mut transaction = store.begin().unwrap();
     transaction.create_namespace("n").unwrap();
     transaction.check_on_commit(Box::new(|becoming| {
-        let rows = becoming.table("main", "t").map_err(|error| error.to_string())?.map_or(0, |table| table.row_count());
-        if rows > 10 { Err(format!("{rows} rows are too many")) } else { Ok(()) }
+        let rows = becoming.table("main", "t")?.map_or(0, |table| table.row_count());
+        if rows > 10 { Err(StoreError::Refused(format!("{rows} rows are too many"))) } else { Ok(()) }
     }));
     append(&store, "t", &[ints(10..12)]);
     assert!(matches!(transaction.commit("CREATE SCHEMA"), Err(StoreError::Refused(message)) if message == "12 rows are too many"));
@@ -133,8 +133,8 @@ fn a_check_runs_before_rows_go_to_a_log_and_sees_those_in_it() {
         let mut transaction = store.begin().unwrap();
         transaction.append_rows(id, ints(0..1)).unwrap();
         transaction.check_on_commit(Box::new(move |becoming| {
-            let rows = becoming.table_by_id(id).map_err(|error| error.to_string())?.map_or(0, |table| table.row_count());
-            if rows > rows_max { Err(format!("{rows} rows are too many")) } else { Ok(()) }
+            let rows = becoming.table_by_id(id)?.map_or(0, |table| table.row_count());
+            if rows > rows_max { Err(StoreError::Refused(format!("{rows} rows are too many"))) } else { Ok(()) }
         }));
         transaction
     };
@@ -316,7 +316,7 @@ fn others_commit_while_a_check_still_looks() {
     transaction.check_on_commit(Box::new(move |_| {
         let _ = begin.send(());
         match ended.recv_timeout(std::time::Duration::from_secs(60)) {
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err("the others have waited".into()),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(StoreError::Refused("the others have waited".into())),
             _ => Ok(()),
         }
     }));

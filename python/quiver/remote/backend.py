@@ -162,6 +162,9 @@ class RemoteBackend:
             return None
         return self._call(lambda: MappedSource(self._do_action, self._fetch, self._releases, schema, table, columns))
 
+    def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
+        raise NotSupportedError("find_ids searches a store of this process", hint="use con.find(…) over the network")
+
     def begin(self) -> None:
         self._check_open()
         with self._transaction_lock:

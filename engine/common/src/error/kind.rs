@@ -1,6 +1,7 @@
 //! The kind of an error, for front ends that answer with codes.
 
 use pmem_store::StoreError;
+use pmem_store::attributes::AttributeError;
 
 use crate::error::EngineError;
 use crate::error::import::{IS_NULL, ImportError};
@@ -105,13 +106,14 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
         StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::NoSpaceForCommit(_) => ErrorKind::Exhausted,
         StoreError::Damaged { .. }
+        | StoreError::Attribute(AttributeError::Damaged { .. })
         | StoreError::LogDamaged { .. }
         | StoreError::CatalogDamaged { .. }
         | StoreError::ClosedDamaged { .. } => ErrorKind::Damaged,
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
-        StoreError::Arrow(_) | StoreError::NoName { .. } => ErrorKind::Invalid,
-        StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+        StoreError::Arrow(_) | StoreError::NoName { .. } | StoreError::Attribute(_) => ErrorKind::Invalid,
+        StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
         StoreError::Poisoned(_)

@@ -6,6 +6,7 @@
 //! DROP USER [IF EXISTS] name
 //! CREATE ROLE [IF NOT EXISTS] name;  DROP ROLE [IF EXISTS] name
 //! GRANT privilege, … ON [TABLE] t | SCHEMA s | DATABASE quiver TO name, …;  REVOKE … FROM …
+//! GRANT SELECT, OWNERSHIP ON GROUP|BLOB name TO name, …;  PUBLISH GROUP name;  UNPUBLISH GROUP name
 //! GRANT FILES TO name, …;  GRANT role, … TO name, …;  REVOKE … FROM …
 //! SHOW GRANTS [FOR name]
 //! ```

@@ -5,9 +5,11 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::statement::{AccessStatement, GrantTarget, GrantedPrivileges, UserChange};
 use super::token_reader::TokenReader;
 use crate::access::statement::Secret;
+use crate::objects::ObjectName;
 use crate::redact::is_about_passwords;
+use crate::significant_tokens::is_word;
 use common::error::EngineError;
-use common::names::CATALOG;
+use common::names::{CATALOG, ObjectKind, PUBLIC};
 use common::privilege::Privilege;
 
 const CREATE_USER: &str = "CREATE USER [IF NOT EXISTS] name PASSWORD 'text' [ADMIN]";
@@ -29,6 +31,8 @@ pub fn parse_access(tokens: &[TokenWithSpan]) -> Result<Option<AccessStatement>,
         () if words.accept(&["SHOW", "GRANTS"]) => (show_grants(&mut words), "SHOW GRANTS [FOR name]"),
         () if words.accept(&["GRANT"]) => (grant(&mut words, "TO")?.map(|said| said.granted()), GRANT),
         () if words.accept(&["REVOKE"]) => (grant(&mut words, "FROM")?.map(|said| said.revoked()), REVOKE),
+        () if words.accept(&["PUBLISH", "GROUP"]) => (publish(&mut words).map(|said| said.granted()), "PUBLISH GROUP g"),
+        () if words.accept(&["UNPUBLISH", "GROUP"]) => (publish(&mut words).map(|said| said.revoked()), "UNPUBLISH GROUP g"),
         () if is_about_passwords(words.tokens()) => {
             return Err(EngineError::unsupported(
                 "this statement about a user",
@@ -110,6 +114,12 @@ impl GrantClause {
     }
 }
 
+/// Everybody may read a published group.
+fn publish(words: &mut TokenReader<'_>) -> Option<GrantClause> {
+    let on = GrantTarget::Object(ObjectName { kind: ObjectKind::Group, name: words.table()? });
+    Some(GrantClause::Privileges { privileges: GrantedPrivileges::These(vec![Privilege::Select]), on, whom: vec![PUBLIC.to_string()] })
+}
+
 /// `None` for wrong syntax; an error for what is not supported.
 fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<GrantClause>, EngineError> {
     let Some(things) = things(words)? else { return Ok(None) };
@@ -170,6 +180,12 @@ fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineErro
     }
     if words.accept(&["DATABASE"]) {
         return Ok(words.name().filter(|name| name == CATALOG).map(|_| GrantTarget::Store));
+    }
+    for (word, kind) in [("GROUP", ObjectKind::Group), ("BLOB", ObjectKind::Blob)] {
+        let is_name = matches!(words.ahead(1), Some(Token::Word(_))) && words.ahead(1).is_some_and(|token| !is_word(token, "TO"));
+        if is_name && words.accept(&[word]) {
+            return Ok(words.table().map(|name| GrantTarget::Object(ObjectName { kind, name })));
+        }
     }
     words.accept(&["TABLE"]);
     Ok(words.table().map(GrantTarget::Table))

@@ -4,6 +4,7 @@ use std::fmt;
 
 use datafusion::common::TableReference;
 
+use crate::objects::ObjectName;
 use common::privilege::Privilege;
 
 #[derive(Debug)]
@@ -83,4 +84,6 @@ pub enum GrantTarget {
     Schema(String),
     /// A table or a view.
     Table(TableReference),
+    /// A group or blob.
+    Object(ObjectName),
 }

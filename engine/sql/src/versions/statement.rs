@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::point::Point;
 use crate::parse_error::parse_error;
+use crate::parse_steps::{accept, end, expect, expression, name, qualified_name};
 use crate::significant_tokens::{is_word, significant};
 use common::error::EngineError;
 
@@ -69,45 +70,6 @@ pub fn parse_versions(sql: &str, dialect: &dyn Dialect, tokens: &[TokenWithSpan]
     parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)))
 }
 
-fn end(parser: &mut Parser<'_>) -> Result<(), ParserError> {
-    while parser.consume_token(&Token::SemiColon) {}
-    let token = parser.peek_token();
-    if token.token == Token::EOF { Ok(()) } else { parser.expected("the end of the statement", token) }
-}
-
-fn accept(parser: &mut Parser<'_>, words: &[&str]) -> bool {
-    let is_here = words.iter().enumerate().all(|(at, word)| is_word(&parser.peek_nth_token(at).token, word));
-    if is_here {
-        words.iter().for_each(|_| drop(parser.next_token()));
-    }
-    is_here
-}
-
-fn expect(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), ParserError> {
-    match accept(parser, words) {
-        true => Ok(()),
-        false => {
-            let token = parser.peek_token();
-            parser.expected(&words.join(" "), token)
-        }
-    }
-}
-
-/// In double quotes, in single quotes, or without quotes.
-fn name(parser: &mut Parser<'_>) -> Result<String, ParserError> {
-    let token = parser.next_token();
-    match token.token {
-        Token::Word(word) if word.quote_style.is_some() => Ok(word.value),
-        Token::Word(word) => Ok(word.value.to_lowercase()),
-        Token::SingleQuotedString(name) if !name.is_empty() => Ok(name),
-        _ => parser.expected("a name", token),
-    }
-}
-
-fn expression(parser: &mut Parser<'_>) -> Result<String, ParserError> {
-    Ok(parser.parse_expr()?.to_string())
-}
-
 fn version(parser: &mut Parser<'_>) -> Result<u64, ParserError> {
     let token = parser.next_token();
     match Point::of_token(&token.token) {
@@ -128,7 +90,7 @@ fn drop_snapshot(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserErro
 
 /// Also accepts AS OF after VERSION and TIMESTAMP, as after a table.
 fn restore(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
-    let table = TableReference::parse_str(&parser.parse_object_name(false)?.to_string());
+    let table = qualified_name(parser)?;
     expect(parser, &["TO"])?;
     let to = if accept(parser, &["VERSION"]) {
         accept(parser, &["AS", "OF"]);

@@ -103,6 +103,7 @@ mod tests {
             options: BTreeMap::new(),
             next_column: 1,
             constraints: Vec::new(),
+            created_at_ms: None,
         }
     }
 

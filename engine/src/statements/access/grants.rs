@@ -1,8 +1,13 @@
 //! GRANT, REVOKE and SHOW GRANTS.
 
+use std::collections::BTreeSet;
+
 use arrow::array::RecordBatch;
+use pmem_store::objects::ObjectId;
+use pmem_store::{Access, GrantObject};
 
 use super::Change;
+use super::current_access::CurrentAccess;
 use super::object::{owned_object, words_of};
 use crate::execution::StatementContext;
 use crate::system::{GrantRow, grant_rows, grants_batch};
@@ -14,6 +19,7 @@ pub fn grant(privileges: GrantedPrivileges, on: GrantTarget, to: Vec<String>) ->
     Box::new(move |now, access| {
         let object = owned_object(now, &on)?;
         let words = words_of(&privileges, &object)?;
+        forget_dropped(now, access)?;
         for name in &to {
             if name != PUBLIC {
                 principal(access, name)?;
@@ -22,6 +28,26 @@ pub fn grant(privileges: GrantedPrivileges, on: GrantTarget, to: Vec<String>) ->
         }
         Ok(())
     })
+}
+
+/// A group or blob is dropped in a transaction, which cannot change grants. Its id is given to nothing else, so its grants mean nothing
+/// from then on, and go with the next change.
+fn forget_dropped(now: &CurrentAccess, access: &mut Access) -> Result<(), EngineError> {
+    let ids: BTreeSet<ObjectId> = access.grants().filter_map(|(_, object, _)| object_id(object)).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let found = now.snapshot().objects()?.get_all(&ids.into_iter().collect::<Vec<_>>())?;
+    let left: BTreeSet<ObjectId> = found.into_iter().map(|record| record.id).collect();
+    access.retain_objects(|object| object_id(object).is_none_or(|id| left.contains(&id)));
+    Ok(())
+}
+
+fn object_id(object: &GrantObject) -> Option<ObjectId> {
+    match object {
+        GrantObject::Group(id) | GrantObject::Blob(id) => Some(*id),
+        _ => None,
+    }
 }
 
 pub fn revoke(privileges: GrantedPrivileges, on: GrantTarget, from: Vec<String>) -> Change {

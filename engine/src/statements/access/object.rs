@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use datafusion::common::TableReference;
+use pmem_store::objects::{ObjectCatalog, ObjectKind};
 use pmem_store::{GrantObject, StoreError};
 
 use super::current_access::CurrentAccess;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::privilege::Privilege;
+use common::type_names::qualified;
 use sql::access::statement::{GrantTarget, GrantedPrivileges};
+use sql::objects::ObjectName;
 use table::catalog::resolve;
 
 /// The object, as the statement's user sees it. The user must own it.
@@ -27,6 +30,7 @@ pub fn owned_object(now: &CurrentAccess, on: &GrantTarget) -> Result<GrantObject
             Ok(GrantObject::Schema(name.clone()))
         }
         GrantTarget::Table(name) => table_or_view(now, name),
+        GrantTarget::Object(object) => group_or_blob(now, object),
     }
 }
 
@@ -43,6 +47,17 @@ fn table_or_view(now: &CurrentAccess, name: &TableReference) -> Result<GrantObje
     Err(StoreError::no_table(&namespace, &name).into())
 }
 
+fn group_or_blob(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject, EngineError> {
+    let (namespace, name) = resolve(&object.name)?;
+    let found = ObjectCatalog::of(now.snapshot())?.named(object.kind, &namespace, &name)?;
+    let full_name = qualified(&namespace, &name);
+    now.check(|authorization| authorization.owned_object(found.id, found.kind.word(), &full_name, found.owner.as_deref()))?;
+    Ok(match found.kind {
+        ObjectKind::Group => GrantObject::Group(found.id),
+        _ => GrantObject::Blob(found.id),
+    })
+}
+
 /// The privileges in the store's words; they must apply to the object.
 pub fn words_of(privileges: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
     let possible = Privilege::on(object);
@@ -57,6 +72,8 @@ pub fn words_of(privileges: &GrantedPrivileges, object: &GrantObject) -> Result<
             GrantObject::Schema(_) => "a schema",
             GrantObject::Table(_) => "a table",
             GrantObject::View(..) => "a view or external table",
+            GrantObject::Group(_) => "a group",
+            GrantObject::Blob(_) => "a blob",
         };
         let names: Vec<&str> = possible.iter().map(|privilege| privilege.word()).collect();
         return Err(EngineError::unsupported(format!("{other} on {what}"), Some(&format!("there are {}", names.join(", ")))));

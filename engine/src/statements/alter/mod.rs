@@ -78,11 +78,10 @@ async fn commit(ctx: &StatementContext, table: &TableSnapshot, draft: Draft) -> 
             let Some(base) = transaction.base().table_by_id(record.id)? else { return Ok(()) };
             let last_table = Mutex::new(base);
             transaction.check_on_commit(Box::new(move |becoming: &std::sync::Arc<Snapshot>| {
-                let now = becoming.table_by_id(record.id).map_err(|error| error.to_string())?;
-                let Some(now) = now else { return Ok(()) };
+                let Some(now) = becoming.table_by_id(record.id)? else { return Ok(()) };
                 let mut last_table = last_table.lock();
                 if others_have_written(&last_table, &now, becoming.version()) {
-                    check_existing(&now, &rules, &not_null).map_err(|error| error.to_string())?;
+                    check_existing(&now, &rules, &not_null).map_err(|error| StoreError::Refused(error.to_string()))?;
                 }
                 *last_table = now;
                 Ok(())

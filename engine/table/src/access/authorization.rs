@@ -103,6 +103,22 @@ impl Authorization {
         Ok(())
     }
 
+    /// Whether the user owns this group or blob. What the process itself made belongs to admins, and to those who were granted it.
+    pub fn owns_object(&self, id: TableId, owner: Option<&str>) -> bool {
+        owner.is_some_and(|owner| self.has_name(owner)) || self.effective_privileges.on_object(id).has(Privilege::Ownership)
+    }
+
+    /// An error unless the user owns this group or blob.
+    pub fn owned_object(&self, id: TableId, kind: &str, name: &str, owner: Option<&str>) -> Result<(), EngineError> {
+        match self.owns_object(id, owner) {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not do this: {kind} {name} belongs to somebody else"),
+                hint: "ask its owner or an admin to do it".to_string(),
+            }),
+        }
+    }
+
     pub fn create_schema(&self) -> Result<(), EngineError> {
         let object = || ("the store".to_string(), "DATABASE quiver".to_string());
         self.require(self.effective_privileges.on_store(), Privilege::Create, object)?;
@@ -176,6 +192,10 @@ impl Visibility for Authorization {
 
     fn has_view(&self, view: &ViewRecord) -> bool {
         !self.on_view(&view.namespace, &view.name).is_none()
+    }
+
+    fn has_object(&self, id: TableId, owner: Option<&str>) -> bool {
+        owner.is_some_and(|owner| self.has_name(owner)) || !self.effective_privileges.on_object(id).is_none()
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pmem_store::{Access, GrantObject, TableId};
+use pmem_store::objects::{ObjectId, ObjectKind};
+use pmem_store::{Access, GrantObject, Snapshot, StoreError, TableId};
 
 use super::identity::Identity;
 use super::principals::all_roles;
-use common::privilege::Privileges;
+use common::privilege::{Privilege, Privileges};
 
 /// Keyed by object, so that a lookup allocates no name: each insert of a row checks.
 #[derive(Debug)]
@@ -19,17 +20,59 @@ pub struct EffectivePrivileges {
     tables: HashMap<TableId, Privileges>,
     /// By schema, then by name.
     views: HashMap<String, HashMap<String, Privileges>>,
+    /// Groups and blobs.
+    objects: HashMap<ObjectId, Privileges>,
+    /// The groups whose members may be read.
+    read_groups: Vec<ObjectId>,
 }
 
 impl EffectivePrivileges {
-    pub fn of(access: &Access, identity: Identity) -> EffectivePrivileges {
+    /// `snapshot` says which objects are in which groups.
+    pub fn of(access: &Access, identity: Identity, snapshot: &Snapshot) -> Result<EffectivePrivileges, StoreError> {
         let mut effective_privileges = EffectivePrivileges::without(identity);
         effective_privileges.names = all_roles(access, effective_privileges.identity.name());
         for (object, words) in effective_privileges.names.clone().iter().flat_map(|name| access.grants_to(name)) {
             let has = effective_privileges.place(object);
             *has = has.and(Privileges::of_words(words));
+            if let GrantObject::Group(group) = object
+                && has.has(Privilege::Select)
+            {
+                effective_privileges.read_groups.push(*group);
+            }
         }
-        effective_privileges
+        effective_privileges.read_members(snapshot)?;
+        Ok(effective_privileges)
+    }
+
+    /// SELECT on a group is SELECT on everything below it.
+    fn read_members(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        if self.read_groups.is_empty() {
+            return Ok(());
+        }
+        let (objects, views) = (snapshot.objects()?, snapshot.views()?);
+        let read = Privileges::NONE.with(Privilege::Select);
+        for group in self.read_groups.clone() {
+            for (id, kind) in objects.kinds_below(group)? {
+                let view = |id: ObjectId| views.iter().find(|view| view.id == id);
+                let object = match kind {
+                    ObjectKind::Table => GrantObject::Table(id),
+                    ObjectKind::Group => GrantObject::Group(id),
+                    ObjectKind::Blob => GrantObject::Blob(id),
+                    ObjectKind::View => match view(id) {
+                        Some(view) => GrantObject::View(view.namespace.clone(), view.name.clone()),
+                        None => continue,
+                    },
+                };
+                let has = self.place(&object);
+                *has = has.and(read);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether they depend on what is in groups.
+    pub fn depend_on_groups(&self) -> bool {
+        !self.read_groups.is_empty()
     }
 
     pub fn none(identity: Identity) -> EffectivePrivileges {
@@ -37,8 +80,9 @@ impl EffectivePrivileges {
     }
 
     fn without(identity: Identity) -> EffectivePrivileges {
-        let (schemas, tables, views) = (HashMap::new(), HashMap::new(), HashMap::new());
-        EffectivePrivileges { identity, names: BTreeSet::new(), store: Privileges::NONE, schemas, tables, views }
+        let (schemas, tables, views, objects) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let (names, read_groups) = (BTreeSet::new(), Vec::new());
+        EffectivePrivileges { identity, names, store: Privileges::NONE, schemas, tables, views, objects, read_groups }
     }
 
     fn place(&mut self, object: &GrantObject) -> &mut Privileges {
@@ -46,6 +90,7 @@ impl EffectivePrivileges {
             GrantObject::Store => &mut self.store,
             GrantObject::Schema(name) => self.schemas.entry(name.clone()).or_default(),
             GrantObject::Table(id) => self.tables.entry(*id).or_default(),
+            GrantObject::Group(id) | GrantObject::Blob(id) => self.objects.entry(*id).or_default(),
             GrantObject::View(schema, name) => self.views.entry(schema.clone()).or_default().entry(name.clone()).or_default(),
         }
     }
@@ -66,6 +111,11 @@ impl EffectivePrivileges {
     pub fn on_view(&self, namespace: &str, name: &str) -> Privileges {
         let own = self.granted(self.views.get(namespace).and_then(|views| views.get(name)));
         own.and(self.on_schema(namespace).for_views())
+    }
+
+    /// On a group or blob.
+    pub fn on_object(&self, id: ObjectId) -> Privileges {
+        self.granted(self.objects.get(&id))
     }
 
     fn granted(&self, privileges: Option<&Privileges>) -> Privileges {

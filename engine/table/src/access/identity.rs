@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pmem_store::objects::ObjectsStamp;
 use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, TableId};
 
 use super::authorization::Authorization;
@@ -55,13 +56,21 @@ impl Identity {
     }
 }
 
+#[derive(Debug)]
+struct CachedPrivileges {
+    access: Arc<Access>,
+    /// Of the objects, if the privileges depend on what is in groups.
+    objects: Option<ObjectsStamp>,
+    effective_privileges: Arc<EffectivePrivileges>,
+}
+
 /// The rights of a session's user, looked up for each statement.
 #[derive(Debug)]
 pub struct SessionAccess {
     identity: Identity,
     store: Arc<Store>,
     /// The cached privileges, with the users and grants from which they were computed.
-    cache: Mutex<Option<(Arc<Access>, Arc<EffectivePrivileges>)>>,
+    cache: Mutex<Option<CachedPrivileges>>,
     /// The privileges that the session's open transaction used.
     pub used: Arc<UsedPrivileges>,
 }
@@ -77,15 +86,18 @@ impl SessionAccess {
     pub fn effective_privileges(&self) -> Result<Arc<EffectivePrivileges>, EngineError> {
         let now = self.store.access();
         let mut cache = self.cache.lock();
-        if let Some((access, effective_privileges)) = &*cache
-            && Arc::ptr_eq(access, &now)
+        if let Some(cached) = &*cache
+            && Arc::ptr_eq(&cached.access, &now)
+            && (cached.objects.is_none() || cached.objects == Some(self.store.snapshot()?.objects()?.stamp()))
         {
-            return Ok(Arc::clone(effective_privileges));
+            return Ok(Arc::clone(&cached.effective_privileges));
         }
         // If the user is gone, nothing stays cached.
         *cache = None;
-        let effective_privileges = Arc::new(EffectivePrivileges::of(&now, self.identity.now(&now)?));
-        *cache = Some((now, Arc::clone(&effective_privileges)));
+        let snapshot = self.store.snapshot()?;
+        let effective_privileges = Arc::new(EffectivePrivileges::of(&now, self.identity.now(&now)?, &snapshot)?);
+        let objects = if effective_privileges.depend_on_groups() { Some(snapshot.objects()?.stamp()) } else { None };
+        *cache = Some(CachedPrivileges { access: now, objects, effective_privileges: Arc::clone(&effective_privileges) });
         Ok(effective_privileges)
     }
 
@@ -114,6 +126,7 @@ impl Author for SessionAccess {
         let has = match object {
             GrantObject::Table(id) => effective_privileges.on_table(*id, namespace),
             GrantObject::View(..) => effective_privileges.on_view(namespace, name),
+            GrantObject::Group(id) | GrantObject::Blob(id) => effective_privileges.on_object(*id),
             GrantObject::Schema(_) | GrantObject::Store => effective_privileges.on_schema(name),
         };
         match has.has(Privilege::Ownership) {

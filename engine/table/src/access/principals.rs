@@ -6,9 +6,7 @@ use std::sync::Arc;
 use pmem_store::{Access, PrincipalRecord, StoreError};
 
 use common::error::EngineError;
-
-/// A role that all users have and that has no record. Privileges granted to it are granted to all users.
-pub const PUBLIC: &str = "public";
+pub use common::names::PUBLIC;
 
 /// The name and all of its roles, also those inherited from other roles, and [`PUBLIC`].
 pub fn all_roles(access: &Access, name: &str) -> BTreeSet<String> {

@@ -14,7 +14,7 @@ pub fn check_statement_kind(authorization: &Authorization, parsed: &Parsed) -> R
     match parsed {
         Parsed::CopyFrom(_) => authorization.files("COPY FROM a file"),
         Parsed::CopyTo(_) => authorization.files("COPY TO a file"),
-        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Access(_) => Ok(()),
+        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Access(_) | Parsed::Objects(_) => Ok(()),
         Parsed::Versions(statement) => match statement {
             VersionStatement::ShowSnapshots | VersionStatement::Restore { .. } => Ok(()),
             VersionStatement::CreateSnapshot { .. } => authorization.admin("CREATE SNAPSHOT"),

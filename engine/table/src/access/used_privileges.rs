@@ -60,6 +60,7 @@ impl UsedPrivilege {
             GrantObject::Schema(name) => effective_privileges.on_schema(name),
             GrantObject::Table(id) => effective_privileges.on_table(*id, &self.schema),
             GrantObject::View(schema, name) => effective_privileges.on_view(schema, name),
+            GrantObject::Group(id) | GrantObject::Blob(id) => effective_privileges.on_object(*id),
         }
     }
 
@@ -69,6 +70,8 @@ impl UsedPrivilege {
             GrantObject::Schema(name) => format!("schema {}", quoted(name)),
             GrantObject::Table(_) => format!("table {}", qualified(&self.schema, &self.name)),
             GrantObject::View(schema, name) => format!("view {}", qualified(schema, name)),
+            GrantObject::Group(_) => format!("group {}", qualified(&self.schema, &self.name)),
+            GrantObject::Blob(_) => format!("blob {}", qualified(&self.schema, &self.name)),
         };
         format!("the privilege {} on {on}", self.privilege)
     }

@@ -119,23 +119,20 @@ fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId,
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
     let (rules, last_table) = (Arc::clone(rules), Mutex::new(base));
     transaction.check_on_commit(Box::new(move |becoming: &Arc<Snapshot>| {
-        let checked = || -> Result<(), StoreError> {
-            let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
-            let mut last_table = last_table.lock();
-            let parts = others_parts(&last_table, &now, becoming.version())?;
-            for (key, key_set) in key_set.iter().filter(|_| !parts.is_empty()) {
-                let matches = key_search(&rules, &now, &parts).find(key, key_set).map_err(refused)?;
-                if let Some(twice) = confirmed(&rules, becoming, table, key, &matches.hashes)? {
-                    let (table, key) = (&rules.table, key.described());
-                    let message = format!("another transaction has given \"{table}\" the key {} first, which breaks {key}", twice.shown);
-                    return Err(StoreError::Refused(message));
-                }
+        let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
+        let mut last_table = last_table.lock();
+        let parts = others_parts(&last_table, &now, becoming.version())?;
+        for (key, key_set) in key_set.iter().filter(|_| !parts.is_empty()) {
+            let matches = key_search(&rules, &now, &parts).find(key, key_set).map_err(refused)?;
+            if let Some(twice) = confirmed(&rules, becoming, table, key, &matches.hashes)? {
+                let (table, key) = (&rules.table, key.described());
+                let message = format!("another transaction has given \"{table}\" the key {} first, which breaks {key}", twice.shown);
+                return Err(StoreError::Refused(message));
             }
-            drop(parts);
-            *last_table = now;
-            Ok(())
-        };
-        checked().map_err(|error| error.to_string())
+        }
+        drop(parts);
+        *last_table = now;
+        Ok(())
     }));
     Ok(())
 }

@@ -110,9 +110,7 @@ fn an_audit_that_cannot_be_written_holds_up_nobody() {
     let db = house(&["bob"]);
     let mut transaction = db.engine.store().begin().unwrap();
     transaction.create_namespace("system").unwrap();
-    let (kind, sql) = ("view".to_string(), "SELECT 1 AS a".to_string());
-    let view = pmem_store::ViewRecord { namespace: "system".into(), name: "audit".into(), created_version: 0, kind, sql };
-    transaction.create_view(view, false).unwrap();
+    transaction.create_view(pmem_store::ViewRecord::new("system", "audit", "view", "SELECT 1 AS a"), false).unwrap();
     transaction.commit("CREATE VIEW").unwrap();
     let bob = db.as_user("bob");
     for _ in 0..600 {

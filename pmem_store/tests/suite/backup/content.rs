@@ -31,9 +31,7 @@ fn eventful() -> Place {
     let mut transaction = store.begin().unwrap();
     transaction.create_snapshot("before").unwrap();
     transaction.create_namespace("s").unwrap();
-    let (namespace, name) = ("s".to_string(), "v".to_string());
-    let view = ViewRecord { namespace, name, created_version: 0, kind: "external".into(), sql: "SELECT 1".into() };
-    transaction.create_view(view, false).unwrap();
+    transaction.create_view(ViewRecord::new("s", "v", "external", "SELECT 1"), false).unwrap();
     transaction.commit("CREATE").unwrap();
     delete(store, "t", 100..200);
     insert(store, 20_000..20_010);

@@ -1,5 +1,6 @@
 //! Functions with the names of DataFusion's. They call DataFusion's function wherever that is right.
 
+mod bytes;
 mod get_field;
 mod greatest;
 mod length;
@@ -31,8 +32,8 @@ pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
         .chain(lists::all())
         .chain([map_extract::map_extract(), masked_nulls::array_repeat()])
         .map(counted);
-    // Its result is not larger than its argument, so nothing is counted.
-    own.chain([get_field::get_field().as_ref().clone()]).collect()
+    // Their results are not larger than their arguments, so nothing is counted.
+    own.chain([get_field::get_field().as_ref().clone()]).chain(bytes::all()).collect()
 }
 
 /// In an `impl ScalarUDFImpl`: delegates the description of the function to `self.inner`.

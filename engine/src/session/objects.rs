@@ -1,0 +1,44 @@
+//! Searches for objects without SQL.
+
+use pmem_store::attributes::AttributeValue;
+use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, Predicate, PropertyKey};
+
+use super::Session;
+use common::error::EngineError;
+
+/// A tag with a value in a range; a bound that is `None` is open.
+#[derive(Debug, Clone)]
+pub struct TagRange {
+    pub tag: String,
+    pub low: Option<AttributeValue>,
+    pub high: Option<AttributeValue>,
+}
+
+impl TagRange {
+    fn predicates(self) -> Vec<Predicate> {
+        let key = PropertyKey::Attribute(self.tag);
+        let compare = |operator, value| Predicate::Compare { key: key.clone(), operator, value };
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if low == high => vec![compare(Comparison::Equal, low)],
+            (None, None) => vec![Predicate::Exists(key)],
+            (low, high) => {
+                let low = low.map(|low| compare(Comparison::GreaterOrEqual, low));
+                low.into_iter().chain(high.map(|high| compare(Comparison::LessOrEqual, high))).collect()
+            }
+        }
+    }
+}
+
+impl Session {
+    /// The ids of the objects that satisfy all conditions, in no particular order: of those that the user may see, as the open
+    /// transaction or the last commit has them. It is no statement: nothing is listed or limited.
+    pub fn find_object_ids(&self, conditions: Vec<TagRange>) -> Result<Vec<ObjectId>, EngineError> {
+        let predicate = Predicate::And(conditions.into_iter().flat_map(TagRange::predicates).collect());
+        let now = self.catalog.now()?;
+        let catalog = ObjectCatalog::of(&now.snapshot)?;
+        match catalog.search_ids(&predicate)? {
+            Some(ids) => Ok(ids),
+            None => Ok(catalog.search(&predicate)?.into_iter().map(|object| object.id).collect()),
+        }
+    }
+}

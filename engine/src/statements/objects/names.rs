@@ -1,0 +1,106 @@
+//! From a name in a statement to an object, and to the right to change it.
+
+use datafusion::common::TableReference;
+use pmem_store::StoreError;
+use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
+
+use crate::execution::StatementContext;
+use crate::statements::ddl::commit;
+use common::clock::now_ms;
+use common::error::EngineError;
+use common::privilege::Privilege;
+use common::type_names::qualified;
+use sql::objects::ObjectName;
+use table::catalog::resolve;
+use table::definition::EXTERNAL;
+
+/// The object. An external table is stored as a view, and users call it a table.
+pub fn object(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, name: &ObjectName) -> Result<ObjectRecord, EngineError> {
+    if name.kind.is_in_catalog() {
+        ctx.catalog.check_stored(&name.name, "a tag, comment or group of")?;
+    }
+    let (namespace, object_name) = resolve(&name.name)?;
+    let found = catalog.named(name.kind, &namespace, &object_name);
+    let Err(missing @ StoreError::DoesNotExist { .. }) = found else { return Ok(found?) };
+    let snapshot = ctx.catalog.snapshot();
+    let view = snapshot.view(&namespace, &object_name)?;
+    if name.kind == ObjectKind::Table && view.as_ref().is_some_and(|view| view.kind == EXTERNAL) {
+        return Ok(catalog.named(ObjectKind::View, &namespace, &object_name)?);
+    }
+    for kind in [ObjectKind::Table, ObjectKind::View, ObjectKind::Group, ObjectKind::Blob] {
+        if catalog.named(kind, &namespace, &object_name).is_ok() {
+            let (name, is, kind) = (qualified(&namespace, &object_name), kind.word(), name.kind.word());
+            let message = format!("\"{name}\" is a {is}, not a {kind}");
+            return Err(EngineError::Sql { message, position: None, hint: Some(format!("write {} before its name", is.to_uppercase())) });
+        }
+    }
+    Err(missing.into())
+}
+
+/// A group or blob that is not in the store yet.
+pub fn new_object(ctx: &StatementContext, kind: ObjectKind, namespace: String, name: String) -> Result<ObjectRecord, EngineError> {
+    if !ctx.catalog.snapshot().has_namespace(&namespace) {
+        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
+    }
+    ctx.catalog.check(|authorization| authorization.schema(Privilege::Create, &namespace))?;
+    let id = ctx.engine.store.new_table_id();
+    let owner = ctx.catalog.user().map(str::to_string);
+    Ok(ObjectRecord { namespace, name, owner, ..ObjectRecord::new(id, kind, now_ms()) })
+}
+
+/// The object with another name, which must be free.
+pub fn renamed(
+    ctx: &StatementContext,
+    catalog: &ObjectCatalog<'_>,
+    object: ObjectRecord,
+    to: &TableReference,
+) -> Result<ObjectRecord, EngineError> {
+    let (namespace, name) = resolve(to)?;
+    if !ctx.catalog.snapshot().has_namespace(&namespace) {
+        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
+    }
+    let renamed = ObjectRecord { namespace, name, ..object };
+    catalog.objects().require_free_name(&renamed)?;
+    Ok(renamed)
+}
+
+pub fn group(catalog: &ObjectCatalog<'_>, name: &TableReference) -> Result<ObjectRecord, EngineError> {
+    let (namespace, name) = resolve(name)?;
+    Ok(catalog.named(ObjectKind::Group, &namespace, &name)?)
+}
+
+/// An error unless the user owns the object.
+pub fn check_owner(ctx: &StatementContext, object: &ObjectRecord) -> Result<(), EngineError> {
+    let snapshot = ctx.catalog.snapshot();
+    ctx.catalog.check(|authorization| match object.kind {
+        ObjectKind::Table => authorization.known_table(Privilege::Ownership, object.id, &object.namespace, &object.name),
+        ObjectKind::View => match snapshot.view(&object.namespace, &object.name)? {
+            Some(view) => authorization.view(Privilege::Ownership, &view),
+            None => Err(StoreError::no_table(&object.namespace, &object.name).into()),
+        },
+        ObjectKind::Group | ObjectKind::Blob => {
+            authorization.owned_object(object.id, object.kind.word(), &qualified(&object.namespace, &object.name), object.owner.as_deref())
+        }
+    })
+}
+
+/// An error if it was set read-only, by whomever.
+pub fn check_changeable(object: &ObjectRecord) -> Result<(), EngineError> {
+    if !object.is_read_only {
+        return Ok(());
+    }
+    let (kind, name) = (object.kind.word(), qualified(&object.namespace, &object.name));
+    let message = format!("{kind} {name} is read-only");
+    let hint = format!("ALTER {} {name} SET (read_only = false) allows changes again", kind.to_uppercase());
+    Err(EngineError::Store(StoreError::Refused(format!("{message}; {hint}"))))
+}
+
+/// Writes the changed records. The user must own all of them.
+pub fn put(ctx: &StatementContext, operation: &str, mut records: Vec<ObjectRecord>) -> Result<(), EngineError> {
+    ctx.catalog.write_scope().check_writable()?;
+    for record in &mut records {
+        check_owner(ctx, record)?;
+        record.changed_at_ms = now_ms();
+    }
+    commit(ctx, operation, |transaction| transaction.put_objects(records))
+}

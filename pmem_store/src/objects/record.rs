@@ -1,0 +1,223 @@
+//! An object, and its row in the table of objects.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Int64Array, RecordBatch, StringViewArray, TimestampNanosecondArray,
+};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
+
+use crate::attributes::{AttributeError, AttributeValue, Attributes, pack, unpack, value_of};
+use crate::error::Result;
+use crate::names::TableId;
+use crate::segment::with_attribute_index;
+
+/// Tables are objects: their ids are of the same sequence.
+pub type ObjectId = TableId;
+
+/// Properties of the store's own, beside the attributes that users give.
+pub const GROUPS_PROPERTY: &str = ":group";
+pub const NAME_PROPERTY: &str = ":name";
+pub const NAMESPACE_PROPERTY: &str = ":schema";
+pub const KIND_PROPERTY: &str = ":kind";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    Table,
+    View,
+    Group,
+    Blob,
+}
+
+impl ObjectKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            ObjectKind::Table => "table",
+            ObjectKind::View => "view",
+            ObjectKind::Group => "group",
+            ObjectKind::Blob => "blob",
+        }
+    }
+
+    pub fn of_word(word: &str) -> Option<ObjectKind> {
+        [ObjectKind::Table, ObjectKind::View, ObjectKind::Group, ObjectKind::Blob].into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Whether its name is in the catalog, and not in its row.
+    pub fn is_in_catalog(self) -> bool {
+        matches!(self, ObjectKind::Table | ObjectKind::View)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectRecord {
+    pub id: ObjectId,
+    pub kind: ObjectKind,
+    /// Empty for an object whose name is in the catalog; the same holds for `name`.
+    pub namespace: String,
+    pub name: String,
+    /// The user who made it; `None` for the process itself, and for tables and views.
+    pub owner: Option<String>,
+    pub created_at_ms: u64,
+    pub changed_at_ms: u64,
+    pub size_bytes: u64,
+    pub comment: Option<String>,
+    /// For a table it is an option in the catalog.
+    pub is_read_only: bool,
+    pub attributes: Attributes,
+    /// The groups that it is in.
+    pub groups: BTreeSet<ObjectId>,
+}
+
+impl ObjectRecord {
+    pub fn new(id: ObjectId, kind: ObjectKind, now_ms: u64) -> ObjectRecord {
+        ObjectRecord {
+            id,
+            kind,
+            namespace: String::new(),
+            name: String::new(),
+            owner: None,
+            created_at_ms: now_ms,
+            changed_at_ms: now_ms,
+            size_bytes: 0,
+            comment: None,
+            is_read_only: false,
+            attributes: Attributes::new(),
+            groups: BTreeSet::new(),
+        }
+    }
+
+    /// Whether its row says nothing: the object exists without it.
+    pub fn is_empty(&self) -> bool {
+        self.kind.is_in_catalog() && self.attributes.is_empty() && self.groups.is_empty() && self.comment.is_none()
+    }
+
+    fn properties(&self) -> Vec<u8> {
+        let kind = AttributeValue::Text(self.kind.word().into());
+        let groups = AttributeValue::List(self.groups.iter().map(|group| AttributeValue::Integer(*group as i64)).collect());
+        let name = AttributeValue::Text(self.name.clone());
+        let namespace = AttributeValue::Text(self.namespace.clone());
+        let mut all: Vec<(&str, &AttributeValue)> = self.attributes.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        all.push((KIND_PROPERTY, &kind));
+        if !self.groups.is_empty() {
+            all.push((GROUPS_PROPERTY, &groups));
+        }
+        if !self.kind.is_in_catalog() {
+            all.extend([(NAME_PROPERTY, &name), (NAMESPACE_PROPERTY, &namespace)]);
+        }
+        all.sort_unstable_by_key(|(key, _)| *key);
+        pack(all)
+    }
+
+    fn set_properties(&mut self, bytes: &[u8]) -> Result<(), AttributeError> {
+        self.attributes = unpack(bytes)?;
+        if let Some(AttributeValue::List(groups)) = self.attributes.remove(GROUPS_PROPERTY) {
+            self.groups =
+                groups.iter().filter_map(|group| if let AttributeValue::Integer(id) = group { Some(*id as u64) } else { None }).collect();
+        }
+        let mut text = |key: &str| match self.attributes.remove(key) {
+            Some(AttributeValue::Text(text)) => text,
+            _ => String::new(),
+        };
+        (self.name, self.namespace, _) = (text(NAME_PROPERTY), text(NAMESPACE_PROPERTY), text(KIND_PROPERTY));
+        Ok(())
+    }
+}
+
+pub const PROPERTIES: usize = 7;
+
+/// The columns of the table of objects. Their stored types are the declared ones.
+pub static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let instant = || DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+    Arc::new(Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("owner", DataType::Utf8View, true),
+        Field::new("created_at", instant(), false),
+        Field::new("changed_at", instant(), false),
+        Field::new("size_bytes", DataType::Int64, false),
+        Field::new("comment", DataType::Utf8View, true),
+        Field::new("is_read_only", DataType::Boolean, false),
+        with_attribute_index(Field::new("properties", DataType::BinaryView, false)),
+    ]))
+});
+
+pub fn rows_of(records: &[ObjectRecord]) -> Result<RecordBatch> {
+    let numbers = |value: fn(&ObjectRecord) -> u64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(records.iter().map(|record| value(record) as i64)))
+    };
+    let instants = |value_ms: fn(&ObjectRecord) -> u64| -> ArrayRef {
+        let nanos = records.iter().map(|record| i64::try_from(value_ms(record)).unwrap_or(i64::MAX).saturating_mul(1_000_000));
+        Arc::new(TimestampNanosecondArray::from_iter_values(nanos).with_timezone("UTC"))
+    };
+    let texts = |value: fn(&ObjectRecord) -> Option<&str>| -> ArrayRef { Arc::new(records.iter().map(value).collect::<StringViewArray>()) };
+    let columns: Vec<ArrayRef> = vec![
+        numbers(|record| record.id),
+        texts(|record| record.owner.as_deref()),
+        instants(|record| record.created_at_ms),
+        instants(|record| record.changed_at_ms),
+        numbers(|record| record.size_bytes),
+        texts(|record| record.comment.as_deref()),
+        Arc::new(records.iter().map(|record| Some(record.is_read_only && !record.kind.is_in_catalog())).collect::<BooleanArray>()),
+        Arc::new(BinaryViewArray::from_iter_values(records.iter().map(ObjectRecord::properties))),
+    ];
+    Ok(RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?)
+}
+
+/// The record in one row of a batch of all columns.
+pub fn record_of(rows: &RecordBatch, row: usize) -> Result<ObjectRecord> {
+    let number = |column: usize| rows.column(column).as_primitive::<Int64Type>().value(row) as u64;
+    let instant_ms = |column: usize| (rows.column(column).as_primitive::<TimestampNanosecondType>().value(row) / 1_000_000) as u64;
+    let text = |column: usize| {
+        let texts = rows.column(column).as_string_view();
+        texts.is_valid(row).then(|| texts.value(row).to_string())
+    };
+    let properties = rows.column(PROPERTIES).as_binary_view().value(row);
+    let kind = kind_of(properties)?.ok_or(AttributeError::Damaged { offset: 0, what: "an object is of an unknown kind" })?;
+    let mut record = ObjectRecord {
+        owner: text(1),
+        created_at_ms: instant_ms(2),
+        changed_at_ms: instant_ms(3),
+        size_bytes: number(4),
+        comment: text(5),
+        is_read_only: rows.column(6).as_boolean().value(row),
+        ..ObjectRecord::new(number(0), kind, 0)
+    };
+    record.set_properties(properties)?;
+    Ok(record)
+}
+
+pub fn kind_of(properties: &[u8]) -> Result<Option<ObjectKind>, AttributeError> {
+    Ok(match value_of(properties, KIND_PROPERTY)? {
+        Some(AttributeValue::Text(word)) => ObjectKind::of_word(&word),
+        _ => None,
+    })
+}
+
+/// Kind and name, which only one object has; `None` if the name is in the catalog.
+pub fn unique_name(properties: &[u8]) -> Result<Option<String>, AttributeError> {
+    let text = |key: &str| {
+        Ok(match value_of(properties, key)? {
+            Some(AttributeValue::Text(text)) => text,
+            _ => String::new(),
+        })
+    };
+    let Some(kind) = kind_of(properties)?.filter(|kind| !kind.is_in_catalog()) else { return Ok(None) };
+    Ok(Some(unique_text(kind, &text(NAMESPACE_PROPERTY)?, &text(NAME_PROPERTY)?)))
+}
+
+pub fn unique_text(kind: ObjectKind, namespace: &str, name: &str) -> String {
+    format!("{} {namespace}\0{name}", kind.word())
+}
+
+/// Whether the object whose properties these are has this kind and name.
+pub fn is_named(properties: &[u8], kind: ObjectKind, namespace: &str, name: &str) -> Result<bool, AttributeError> {
+    let is = |key: &str, wanted: &str| Ok(matches!(value_of(properties, key)?, Some(AttributeValue::Text(text)) if text == wanted));
+    Ok(is(NAME_PROPERTY, name)? && is(NAMESPACE_PROPERTY, namespace)? && is(KIND_PROPERTY, kind.word())?)
+}
+
+/// Whether the object whose properties these are is a direct member of the group.
+pub fn is_member(properties: &[u8], group: ObjectId) -> Result<bool, AttributeError> {
+    let groups = value_of(properties, GROUPS_PROPERTY)?;
+    Ok(matches!(groups, Some(AttributeValue::List(groups)) if groups.contains(&AttributeValue::Integer(group as i64))))
+}

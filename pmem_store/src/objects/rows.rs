@@ -1,0 +1,177 @@
+//! Rows of a table that begins with a column of ids, by id or position: segments are searched, rows that are in no segment yet are looked at
+//! one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use roaring::RoaringBitmap;
+
+use super::predicate::Predicate;
+use super::search::{Rows, candidates};
+use crate::ZONE_ROWS;
+use crate::deletions::Deletions;
+use crate::error::{Result, StoreError};
+use crate::snapshot::TableSnapshot;
+use crate::state::{TableSegment, Tail};
+
+/// The column of the ids.
+pub const ID: usize = 0;
+
+/// The place of a row: its segment or log, and its position there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowPosition {
+    pub part: u64,
+    pub row: u32,
+}
+
+pub fn parts(table: Option<&TableSnapshot>) -> impl Iterator<Item = Part<'_>> {
+    let segments = table.into_iter().flat_map(|table| table.segments()).map(Part::Segment);
+    segments.chain(table.into_iter().flat_map(|table| table.tails()).map(Part::Tail))
+}
+
+/// The ids of rows whose first column they are.
+pub fn ids_of(rows: &RecordBatch) -> &[i64] {
+    rows.column(0).as_primitive::<Int64Type>().values()
+}
+
+/// Calls `visit` with the rows of these ids: the part, a batch of the wanted columns, the row there, and in the part.
+pub fn visit_ids(
+    table: Option<&TableSnapshot>,
+    ids: &[u64],
+    columns: &[usize],
+    mut visit: impl FnMut(u64, &RecordBatch, usize, u32) -> Result<()>,
+) -> Result<()> {
+    let wanted: BTreeSet<i64> = ids.iter().map(|id| *id as i64).collect();
+    for part in parts(table) {
+        let rows = part.rows_with_ids(&wanted)?;
+        part.visit(&Rows::Few(rows), columns, |rows, row, position| visit(part.id(), rows, row, position))?;
+    }
+    Ok(())
+}
+
+/// A segment or a log.
+pub enum Part<'a> {
+    Segment(&'a TableSegment),
+    Tail(&'a Tail),
+}
+
+impl Part<'_> {
+    pub fn id(&self) -> u64 {
+        match self {
+            Part::Segment(segment) => segment.id(),
+            Part::Tail(tail) => tail.id(),
+        }
+    }
+
+    pub fn stored_rows(&self) -> u32 {
+        match self {
+            Part::Segment(segment) => segment.record().sealed.row_count as u32,
+            Part::Tail(tail) => tail.stored_rows() as u32,
+        }
+    }
+
+    fn deletions(&self) -> Option<&Deletions> {
+        match self {
+            Part::Segment(segment) => segment.deletions().map(|deletions| &**deletions),
+            Part::Tail(tail) => tail.deletions().map(|deletions| &**deletions),
+        }
+    }
+
+    pub fn is_indexed(&self) -> bool {
+        matches!(self, Part::Segment(segment) if segment.record().sealed.index_xxh3.is_some())
+    }
+
+    /// The rows for which the condition may be true, and whether it is for all of them.
+    pub fn candidates(&self, predicate: &Predicate) -> Result<(Rows, bool)> {
+        if let Part::Segment(segment) = self
+            && let Some(index) = segment.open()?.attribute_index()?
+        {
+            let found = candidates(&index, predicate)?;
+            return Ok((found.rows, found.is_exact));
+        }
+        Ok((Rows::All, false))
+    }
+
+    /// Batches, and the first row of each and the one behind the last.
+    fn batch_starts(&self) -> Result<Vec<u32>> {
+        match self {
+            Part::Segment(segment) => {
+                let opened = segment.open()?;
+                let starts = (0..opened.batch_count()).map(|index| opened.batch_rows(index).start as u32);
+                Ok(starts.chain([self.stored_rows()]).collect())
+            }
+            Part::Tail(tail) => {
+                let starts = (0..tail.chunk_count()).map(|index| (index * ZONE_ROWS) as u32);
+                Ok(starts.chain([self.stored_rows()]).collect())
+            }
+        }
+    }
+
+    fn batch(&self, index: usize, columns: &[usize]) -> Result<RecordBatch> {
+        match self {
+            Part::Segment(segment) => segment.open()?.batch(index, columns),
+            Part::Tail(tail) => Ok(tail.chunk(index)?.project(columns)?),
+        }
+    }
+
+    /// Calls `visit` with each of these rows that is not deleted: a batch of the wanted columns, its row there, and in the part.
+    pub fn visit(&self, rows: &Rows, columns: &[usize], mut visit: impl FnMut(&RecordBatch, usize, u32) -> Result<()>) -> Result<()> {
+        let deleted = self.deletions().map(Deletions::rows);
+        let starts = self.batch_starts()?;
+        let mut visit_range = |index: usize, rows: &mut dyn Iterator<Item = u32>| {
+            let mut batch = None;
+            for row in rows.filter(|row| deleted.is_none_or(|deleted| !deleted.contains(*row))) {
+                let batch = match &mut batch {
+                    Some(batch) => batch,
+                    empty => empty.insert(self.batch(index, columns)?),
+                };
+                visit(batch, (row - starts[index]) as usize, row)?;
+            }
+            Ok::<(), StoreError>(())
+        };
+        for (index, range) in starts.windows(2).map(|pair| pair[0]..pair[1]).enumerate() {
+            match rows {
+                Rows::All => visit_range(index, &mut range.clone())?,
+                Rows::Few(rows) => {
+                    let (first, end) = (rows.partition_point(|row| *row < range.start), rows.partition_point(|row| *row < range.end));
+                    visit_range(index, &mut rows[first..end].iter().copied())?;
+                }
+                Rows::Bitmap(rows) => visit_range(index, &mut rows.range(range.clone()))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows with one of these ids, ascending.
+    pub fn rows_with_ids(&self, wanted: &BTreeSet<i64>) -> Result<Vec<u32>> {
+        let is_sorted = matches!(self, Part::Segment(segment) if segment.record().sorted);
+        let (mut found, starts) = (Vec::new(), self.batch_starts()?);
+        let batch_count = starts.len() - 1;
+        for (index, start) in starts.into_iter().enumerate().take(batch_count) {
+            let batch = self.batch(index, &[ID])?;
+            let ids = ids_of(&batch);
+            if is_sorted {
+                let (Some(first), Some(last)) = (ids.first(), ids.last()) else { continue };
+                for id in wanted.range(*first..=*last) {
+                    // A row that was replaced while it was in a log is there, too.
+                    let rows = ids.partition_point(|other| other < id)..ids.partition_point(|other| other <= id);
+                    found.extend(rows.map(|row| start + row as u32));
+                }
+            } else {
+                let rows = ids.iter().zip(start..).filter(|(id, _)| wanted.contains(id));
+                found.extend(rows.map(|(_, row)| row));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The rows of these positions, by part.
+pub fn by_part(positions: impl IntoIterator<Item = RowPosition>) -> BTreeMap<u64, RoaringBitmap> {
+    let mut parts: BTreeMap<u64, RoaringBitmap> = BTreeMap::new();
+    for position in positions {
+        parts.entry(position.part).or_default().insert(position.row);
+    }
+    parts
+}

@@ -1,0 +1,217 @@
+"""Objects of a store: their tags, groups, and blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import names
+from .errors import ProgrammingError
+
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .table import Table
+
+
+class NamedObject:
+    """A table, view, group or blob of a store, by its name."""
+
+    kind = ""
+
+    def __init__(self, connection: Connection, name: str, schema: str | None = None):
+        self._connection = connection
+        self.schema_name, self.name = names.split(name, schema)
+
+    @property
+    def tags(self) -> Tags:
+        """Its tags as a mapping; assignment and `del` change them in the store."""
+        return Tags(self._connection, self)
+
+    @property
+    def comment(self) -> str | None:
+        return self._row()["comment"]
+
+    @property
+    def object_id(self) -> int:
+        return self._row()["object_id"]
+
+    def _row(self) -> dict[str, Any]:
+        sql = "SELECT * FROM system.objects WHERE kind = ? AND schema_name = ? AND name = ?"
+        rows = self._connection._sql(sql, [self.kind, self.schema_name, self.name]).arrow().to_pylist()
+        if not rows:
+            raise ProgrammingError(f'{self.kind} "{self.name}" does not exist', hint="FIND OBJECTS lists what there is")
+        return rows[0]
+
+    @property
+    def _in_sql(self) -> str:
+        return f"{self.kind.upper()} {names.quoted(self.schema_name)}.{names.quoted(self.name)}"
+
+    def __repr__(self) -> str:
+        return f"<quiver {self.kind} {self.schema_name}.{self.name}>"
+
+
+class Tags(MutableMapping[str, Any]):
+    """The tags of one object. A read sees the tags as they are then."""
+
+    def __init__(self, connection: Connection, of: NamedObject | Table):
+        self._connection = connection
+        self._of = of
+
+    def _all(self) -> dict[str, Any]:
+        sql = (
+            "SELECT tag, position, integer_value, double_value, text_value, boolean_value, timestamp_value FROM system.tags "
+            "WHERE kind = ? AND schema_name = ? AND name = ? ORDER BY tag, position"
+        )
+        found: dict[str, Any] = {}
+        for tag, position, *values in self._connection._sql(sql, [self._of.kind, self._of.schema_name, self._of.name]).fetchall():
+            value = next((value for value in values if value is not None), None)
+            if position is None:
+                found[tag] = value
+            else:
+                found.setdefault(tag, []).append(value)
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        return self._all()[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._all():
+            raise KeyError(key)
+        self._connection._sql(f"UNTAG {self._of._in_sql} ({names.quoted(key)})")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def update(self, *others: Any, **values: Any) -> None:
+        """Sets several tags in one commit."""
+        new = dict(*others, **values)
+        if None in new.values():
+            raise ProgrammingError("the value of a tag cannot be None", hint="`del` removes a tag")
+        if new:
+            of = self._of
+            row = {"kind": [of.kind], "schema_name": [of.schema_name], "name": [of.name]}
+            tags = {f"{key}": [value] for key, value in new.items()}
+            taken = row.keys() & tags.keys()
+            if taken:
+                maps = {"tags": pa.array([[(key, tags.pop(key)[0]) for key in sorted(taken)]], pa.map_(pa.string(), _type_of(new, taken)))}
+                self._connection.tag(pa.table(row | tags | maps))
+            else:
+                self._connection.tag(pa.table(row | tags))
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+def _type_of(values: Mapping[str, Any], keys: Iterable[str]) -> pa.DataType:
+    types = {pa.scalar(values[key]).type for key in keys}
+    if len(types) != 1:
+        raise ProgrammingError(
+            "tags named kind, schema_name and name are set together only if they are of one type", hint="set them one by one"
+        )
+    return types.pop()
+
+
+class Group(NamedObject):
+    """A group of objects."""
+
+    kind = "group"
+
+    def add(self, *objects: NamedObject | Table) -> None:
+        """Adds objects in one commit."""
+        self._change("ADD", objects)
+
+    def remove(self, *objects: NamedObject | Table) -> None:
+        self._change("REMOVE", objects)
+
+    def _change(self, verb: str, objects: Iterable[NamedObject | Table]) -> None:
+        listed = ", ".join(named._in_sql for named in objects)
+        if listed:
+            self._connection._sql(f"ALTER {self._in_sql} {verb} {listed}")
+
+    def objects(self) -> pa.Table:
+        """Everything below the group, at any depth: rows of `system.objects`."""
+        return self._connection._sql(f"FIND OBJECTS IN {self._in_sql}").arrow()
+
+
+class Blob(NamedObject):
+    """Bytes under a name."""
+
+    kind = "blob"
+
+    @property
+    def size_bytes(self) -> int:
+        return self._row()["size_bytes"]
+
+    def buffer(self) -> pa.Buffer:
+        """All of its bytes. In process it is a view of the mapped file: nothing is read before it is looked at, and nothing copied."""
+        sql = "SELECT content FROM system.blobs WHERE schema_name = ? AND name = ?"
+        rows = self._connection._sql(sql, [self.schema_name, self.name]).arrow(views=True)
+        if not rows.num_rows:
+            raise ProgrammingError(f'blob "{self.name}" does not exist', hint="FIND BLOBS lists those there are")
+        return _only_value(rows["content"].chunk(0))
+
+    def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        """A range of its bytes; what lies beyond its end is left out, as for a file."""
+        if offset < 0 or (length is not None and length < 0):
+            raise ProgrammingError("offset and length of a range of bytes cannot be negative")
+        content = self.buffer()
+        end = content.size if length is None else min(content.size, offset + length)
+        return content.slice(min(offset, content.size), max(0, end - offset)).to_pybytes()
+
+    def write(self, content: Any, tags: Mapping[str, Any] | None = None) -> None:
+        """Replaces its bytes, or makes the blob. `content` is bytes or any other buffer."""
+        self._connection.write_blobs({self.name: content}, None if tags is None else {self.name: tags}, schema=self.schema_name)
+
+    def drop(self) -> None:
+        self._connection._sql(f"DROP {self._in_sql}")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes its bytes to a file of this machine."""
+        with open(fspath(path), "wb") as file:
+            file.write(self.buffer())
+
+
+def _only_value(array: pa.Array) -> pa.Buffer:
+    """The bytes of an array of one value, without a copy if the value is long enough to be in a buffer of its own."""
+    buffers = array.buffers()
+    length = int.from_bytes(buffers[1][16 * array.offset : 16 * array.offset + 4].to_pybytes(), "little")
+    view = buffers[1].slice(16 * array.offset, 16)
+    if length <= 12:
+        return view.slice(4, length)
+    index, start = (int.from_bytes(view[at : at + 4].to_pybytes(), "little") for at in (8, 12))
+    return buffers[2 + index].slice(start, length)
+
+
+def rows_of_blobs(contents: Mapping[str, Any], tags: Mapping[str, Mapping[str, Any]] | None, schema: str) -> pa.Table:
+    """A row for each blob, with a column for each tag that one of them has."""
+    columns: dict[str, Any] = {
+        "schema_name": [schema] * len(contents),
+        "name": list(contents),
+        "content": _column_of(list(contents.values())),
+    }
+    of_names = [(tags or {}).get(name, {}) for name in contents]
+    for key in sorted({key for of_name in of_names for key in of_name}):
+        if key in columns:
+            raise ProgrammingError(f'a new blob cannot get a tag named "{key}" with its bytes', hint="set the tag afterwards")
+        columns[key] = [of_name.get(key) for of_name in of_names]
+    return pa.table(columns)
+
+
+def _column_of(contents: list[Any]) -> pa.Array:
+    """One content is not copied."""
+    if len(contents) == 1:
+        content = pa.py_buffer(contents[0])
+        offsets = pa.array([0, content.size], pa.int64()).buffers()[1]
+        return pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, content])
+    return pa.array(
+        [content if isinstance(content, bytes) else pa.py_buffer(content).to_pybytes() for content in contents], pa.large_binary()
+    )
