@@ -70,7 +70,7 @@ class Data:
 
 
 class Quiver:
-    """Objects are blobs without bytes; ids are those of the store, from the first one on."""
+    """Objects are blobs without bytes."""
 
     name = "Quiver"
 
@@ -85,7 +85,13 @@ class Quiver:
         self.con.sql("COPY BLOBS FROM rows")
         self.build_s = time.perf_counter() - began
         self.con.unregister("rows")
-        self.first = self.con.sql("SELECT min(object_id) FROM system.objects").fetchall()[0][0]
+        named = self.con.sql("SELECT object_id, CAST(substr(name, 2) AS BIGINT) AS number FROM system.blobs").numpy()
+        # Rows of a query come in any order, and so do the ids.
+        self.first = int(named["object_id"].min())
+        self.numbers = np.zeros(int(named["object_id"].max()) - self.first + 1, np.int64)
+        self.numbers[named["object_id"] - self.first] = named["number"]
+        self.ids = np.zeros(data.objects, np.int64)
+        self.ids[named["number"]] = named["object_id"]
         sizes = {path: path.stat().st_size for path in self.path.glob("segments/*/*")}
         self.index_bytes = sum(size for path, size in sizes.items() if path.name.endswith(".index.arrow"))
         self.all_bytes = sum(sizes.values())
@@ -95,12 +101,13 @@ class Quiver:
         self.open_ms = (time.perf_counter() - began) * 1e3
 
     def find(self, condition: Condition) -> list[int]:
-        first = self.first
-        return [number - first for number in self.con.find_ids({tag: (low, high) for tag, low, high in condition})]
+        return self.con.find_ids({tag: low if low == high else (low, high) for tag, low, high in condition})
+
+    def numbers_of(self, found: list[int]) -> list[int]:
+        return self.numbers[np.array(found, np.int64) - self.first].tolist()
 
     def tag(self, numbers: list[int]) -> None:
-        ids = pa.array([self.first + number for number in numbers])
-        self.con.tag(pa.table({"object_id": ids, "reviewed": pa.array([1] * len(numbers))}))
+        self.con.tag(pa.table({"object_id": pa.array(self.ids[numbers]), "reviewed": pa.array([1] * len(numbers))}))
 
 
 class Sqlite:
@@ -137,6 +144,9 @@ class Sqlite:
         self.con.execute("pragma mmap_size=4000000000")
         self.con.execute("SELECT 1 FROM attr LIMIT 1").fetchall()
         self.open_ms = (time.perf_counter() - began) * 1e3
+
+    def numbers_of(self, found: list[int]) -> list[int]:
+        return found
 
     def find(self, condition: Condition) -> list[int]:
         tests = ["a.key = ? AND a.value BETWEEN ? AND ?" if low != high else "a.key = ? AND a.value = ?" for _, low, high in condition]
@@ -182,6 +192,9 @@ class DuckDB:
         self.con = duckdb.connect(self.path, config={"threads": 2})
         self.open_ms = (time.perf_counter() - began) * 1e3
 
+    def numbers_of(self, found: list[int]) -> list[int]:
+        return found
+
     def find(self, condition: Condition) -> list[int]:
         parts = ["SELECT object_id FROM attr WHERE key = ? AND value BETWEEN ? AND ?"] * len(condition)
         values = [value for tag, low, high in condition for value in (int(tag[1:]), low, high)]
@@ -217,7 +230,7 @@ def main() -> None:
         report: dict[str, dict[str, float]] = {engine.name: {} for engine in engines}
         for kind, of_kind in queries.items():
             for query in of_kind[:20]:
-                answers = [sorted(engine.find(query)) for engine in engines]
+                answers = [sorted(engine.numbers_of(engine.find(query))) for engine in engines]
                 if any(answer != answers[0] for answer in answers):
                     raise SystemExit(f"{kind}: the answers to {query} differ")
             for _ in range(args.rounds):

@@ -200,7 +200,8 @@ fn objects_missing_in(state: &CatalogState, all: &CatalogState) -> BTreeSet<Gran
     let tables = all.tables.changed_since(&state.tables).filter(is_missing).map(|table| GrantObject::Table(table.record.id));
     let mut objects: BTreeSet<GrantObject> = tables.collect();
     if !Arc::ptr_eq(&all.namespaces, &state.namespaces) {
-        objects.extend(all.namespaces.difference(&state.namespaces).map(|name| GrantObject::Schema(name.clone())));
+        let missing = all.namespaces.difference(&state.namespaces).filter(|name| *name != SYSTEM_NAMESPACE);
+        objects.extend(missing.map(|name| GrantObject::Schema(name.clone())));
     }
     if !Arc::ptr_eq(&all.views, &state.views) {
         let missing = all.views.keys().filter(|name| !state.views.contains_key(*name));

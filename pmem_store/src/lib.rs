@@ -58,7 +58,7 @@ pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics, compact};
 pub use shared::{ReplacedSegment, Replacement, SegmentHandle};
-pub use snapshot::{Snapshot, TableSnapshot, Visibility};
+pub use snapshot::{ObjectOwner, Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
 pub use transaction::{Acknowledgement, CommitCheck, NewTable, Savepoint, TableAlteration, TableVersion, Transaction};

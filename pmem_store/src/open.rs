@@ -119,6 +119,7 @@ fn core_of(path: &Path, options: StoreOptions, database: Arc<Database>, shared: 
         poison,
         next_segment: Arc::new(AtomicU64::new(record.next_segment)),
         next_table: AtomicU64::new(record.next_table),
+        durable_next_table: AtomicU64::new(record.next_table),
         commits: Mutex::new(()),
         sealing: Mutex::new(()),
         access: RwLock::new(Arc::new(users)),

@@ -16,8 +16,19 @@ pub trait Visibility: std::fmt::Debug + Send + Sync {
     fn has_namespace(&self, name: &str) -> bool;
     fn has_table(&self, table: &TableRecord) -> bool;
     fn has_view(&self, view: &ViewRecord) -> bool;
-    /// For an object that is neither table nor view. Nobody owns what the process itself made.
-    fn has_object(&self, id: TableId, owner: Option<&str>) -> bool;
+    /// For an object that is neither table nor view.
+    fn has_object(&self, object: ObjectOwner<'_>) -> bool;
+}
+
+/// What decides who may see an object, and change it.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectOwner<'a> {
+    pub id: TableId,
+    pub namespace: &'a str,
+    /// The user who made it; `None` for what the process itself made.
+    pub owner: Option<&'a str>,
+    /// A later user of the same name does not own it.
+    pub created_at_ms: u64,
 }
 
 /// The store at one version, or as an uncommitted transaction sees it.
@@ -132,8 +143,8 @@ impl Snapshot {
         self.visibility.is_some()
     }
 
-    pub(crate) fn sees_object(&self, id: TableId, owner: Option<&str>) -> bool {
-        self.visibility.as_ref().is_none_or(|visibility| visibility.has_object(id, owner))
+    pub(crate) fn sees_object(&self, object: ObjectOwner<'_>) -> bool {
+        self.visibility.as_ref().is_none_or(|visibility| visibility.has_object(object))
     }
 
     /// A table whose rows the store reads for itself, whatever a user may see.

@@ -62,14 +62,14 @@ class Tags(MutableMapping[str, Any]):
 
     def _all(self) -> dict[str, Any]:
         sql = (
-            "SELECT tag, position, integer_value, double_value, text_value, boolean_value, timestamp_value FROM system.tags "
+            "SELECT tag, type, position, integer_value, double_value, text_value, boolean_value, timestamp_value FROM system.tags "
             "WHERE kind = ? AND schema_name = ? AND name = ? ORDER BY tag, position"
         )
         found: dict[str, Any] = {}
-        for tag, position, *values in self._connection._sql(sql, [self._of.kind, self._of.schema_name, self._of.name]).fetchall():
+        for tag, kind, position, *values in self._connection._sql(sql, [self._of.kind, self._of.schema_name, self._of.name]).fetchall():
             value = next((value for value in values if value is not None), None)
             if position is None:
-                found[tag] = value
+                found[tag] = [] if kind == "list" else value
             else:
                 found.setdefault(tag, []).append(value)
         return found
@@ -96,28 +96,17 @@ class Tags(MutableMapping[str, Any]):
         new = dict(*others, **values)
         if None in new.values():
             raise ProgrammingError("the value of a tag cannot be None", hint="`del` removes a tag")
-        if new:
-            of = self._of
-            row = {"kind": [of.kind], "schema_name": [of.schema_name], "name": [of.name]}
-            tags = {f"{key}": [value] for key, value in new.items()}
-            taken = row.keys() & tags.keys()
-            if taken:
-                maps = {"tags": pa.array([[(key, tags.pop(key)[0]) for key in sorted(taken)]], pa.map_(pa.string(), _type_of(new, taken)))}
-                self._connection.tag(pa.table(row | tags | maps))
-            else:
-                self._connection.tag(pa.table(row | tags))
+        # Maps, one for each type of values: a column would not do for a tag that is called as a column of `tag`.
+        by_type: dict[pa.DataType, list[tuple[str, Any]]] = {}
+        for key, value in new.items():
+            by_type.setdefault(pa.scalar(value).type, []).append((key, value))
+        if by_type:
+            row = {"kind": [self._of.kind], "schema_name": [self._of.schema_name], "name": [self._of.name]}
+            maps = {f"_{at}": pa.array([pairs], pa.map_(pa.string(), of)) for at, (of, pairs) in enumerate(by_type.items())}
+            self._connection.tag(pa.table(row | maps))
 
     def __repr__(self) -> str:
         return repr(self._all())
-
-
-def _type_of(values: Mapping[str, Any], keys: Iterable[str]) -> pa.DataType:
-    types = {pa.scalar(values[key]).type for key in keys}
-    if len(types) != 1:
-        raise ProgrammingError(
-            "tags named kind, schema_name and name are set together only if they are of one type", hint="set them one by one"
-        )
-    return types.pop()
 
 
 class Group(NamedObject):

@@ -15,6 +15,10 @@ class ObjectsCases:
         tags = self.con["t"].tags
         tags["plate"] = 4055
         tags.update(mjd=55359.5, survey="boss", reviewed=True, bands=["u", "g"], name="x")
+        tags.update({"object_id": 7, "kind": "k", "tags": "t", "none": []})
+        self.assertEqual((tags["object_id"], tags["kind"], tags["tags"], tags["none"]), (7, "k", "t", []))
+        for key in ("object_id", "kind", "tags", "none"):
+            del tags[key]
         tags["seen"] = datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
         self.assertEqual(
             {key: value for key, value in tags.items() if key != "seen"},

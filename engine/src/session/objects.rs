@@ -1,6 +1,7 @@
 //! Searches for objects without SQL.
 
-use pmem_store::attributes::AttributeValue;
+use pmem_store::StoreError;
+use pmem_store::attributes::{AttributeValue, check_key};
 use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, Predicate, PropertyKey};
 
 use super::Session;
@@ -33,6 +34,7 @@ impl Session {
     /// The ids of the objects that satisfy all conditions, in no particular order: of those that the user may see, as the open
     /// transaction or the last commit has them. It is no statement: nothing is listed or limited.
     pub fn find_object_ids(&self, conditions: Vec<TagRange>) -> Result<Vec<ObjectId>, EngineError> {
+        conditions.iter().try_for_each(|condition| check_key(&condition.tag)).map_err(StoreError::from)?;
         let predicate = Predicate::And(conditions.into_iter().flat_map(TagRange::predicates).collect());
         let now = self.catalog.now()?;
         let catalog = ObjectCatalog::of(&now.snapshot)?;

@@ -2,9 +2,9 @@
 
 use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
-use pmem_store::objects::{ObjectCatalog, ObjectId};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
+use super::objects::SchemaObjects;
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
@@ -45,15 +45,12 @@ pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineEr
                 true => authorization.schema(Privilege::Ownership, &name),
                 false => Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into()),
             })?;
-            let snapshot = ctx.catalog.snapshot();
-            let mut objects = ObjectCatalog::of(&snapshot)?.all()?;
-            objects.retain(|object| object.namespace == name);
-            if !command.cascade && !objects.is_empty() {
+            let dropped = SchemaObjects::of(&ctx.catalog.snapshot(), &name)?;
+            if !command.cascade && !dropped.is_empty() {
                 return Err(StoreError::NamespaceNotEmpty(name).into());
             }
-            let objects: Vec<ObjectId> = objects.into_iter().map(|object| object.id).collect();
             commit(ctx, "DROP SCHEMA", |transaction| {
-                transaction.remove_objects(&objects)?;
+                dropped.remove(transaction)?;
                 transaction.drop_namespace(&name, command.cascade)
             })
         }

@@ -1,5 +1,6 @@
 //! `system.blobs`: blobs with their bytes, which are read when a query gets to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch};
@@ -14,7 +15,7 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 use pmem_store::Snapshot;
 use pmem_store::attributes::AttributeValue;
-use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectKind, ObjectRecord, Predicate, PropertyKey};
+use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectId, ObjectKind, ObjectRecord, Predicate, PropertyKey};
 
 use super::build::{numbers, texts};
 use super::pushed_filters::of_objects;
@@ -108,10 +109,11 @@ impl PartitionStream for BlobRows {
 
 /// The bytes stay in the mapping: a value refers to them.
 fn batch(schema: &SchemaRef, found: &[ObjectRecord], blobs: &Blobs, reads_content: bool) -> Result<RecordBatch> {
+    let ids: Vec<ObjectId> = found.iter().map(|blob| blob.id).collect();
+    let mut bytes = if reads_content { blobs.contents(&ids).map_err(store_error)? } else { BTreeMap::new() };
     let mut contents = BinaryViewBuilder::new();
     for blob in found {
-        let content = if reads_content { blobs.content(blob.id).map_err(store_error)? } else { None };
-        let Some(content) = content.filter(|content| !content.is_empty()) else {
+        let Some(content) = bytes.remove(&blob.id).filter(|content| !content.is_empty()) else {
             contents.append_value([]);
             continue;
         };

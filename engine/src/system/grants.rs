@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
-use pmem_store::objects::ObjectCatalog;
+use pmem_store::objects::{ObjectCatalog, ObjectRecord};
 use pmem_store::{Access, GrantObject, Snapshot, StoreError};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
@@ -31,6 +31,10 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&Authorization>) -> Result<Vec<GrantRow>, StoreError> {
     let (mut rows, objects) = (Vec::new(), ObjectCatalog::of(snapshot)?);
     for (grantee, object, privileges) in access.grants() {
+        let record = match object {
+            GrantObject::Group(id) | GrantObject::Blob(id) => objects.get(*id)?,
+            _ => None,
+        };
         // Objects that the statement does not see are omitted.
         let (schema, name) = match object {
             GrantObject::Store => (None, None),
@@ -38,8 +42,8 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             GrantObject::Schema(schema) => (Some(schema.clone()), None),
             GrantObject::View(schema, name) if snapshot.view(schema, name)?.is_none() => continue,
             GrantObject::View(schema, name) => (Some(schema.clone()), Some(name.clone())),
-            GrantObject::Group(id) | GrantObject::Blob(id) => match objects.get(*id)? {
-                Some(object) => (Some(object.namespace), Some(object.name)),
+            GrantObject::Group(_) | GrantObject::Blob(_) => match &record {
+                Some(object) => (Some(object.namespace.clone()), Some(object.name.clone())),
                 None => continue,
             },
             GrantObject::Table(id) => match snapshot.table_by_id(*id)? {
@@ -48,7 +52,8 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             },
         };
         if authorization.is_some_and(|authorization| {
-            !authorization.is_admin() && !authorization.has_name(grantee) && !owns(authorization, object, schema.as_deref())
+            let is_owner = owns(authorization, object, schema.as_deref(), record.as_ref());
+            !authorization.is_admin() && !authorization.has_name(grantee) && !is_owner
         }) {
             continue;
         }
@@ -71,12 +76,15 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
     Ok(rows)
 }
 
-fn owns(authorization: &Authorization, object: &GrantObject, schema: Option<&str>) -> bool {
+fn owns(authorization: &Authorization, object: &GrantObject, schema: Option<&str>, record: Option<&ObjectRecord>) -> bool {
     let has = match (object, schema) {
+        (GrantObject::Group(_) | GrantObject::Blob(_), _) => match record {
+            Some(record) => authorization.on_object(record.ownership()),
+            None => return false,
+        },
         (GrantObject::Table(id), Some(schema)) => authorization.on_table(*id, schema),
         (GrantObject::View(schema, name), _) => authorization.on_view(schema, name),
         (GrantObject::Schema(name), _) => authorization.on_schema(name),
-        (GrantObject::Group(id) | GrantObject::Blob(id), _) => return authorization.owns_object(*id, None),
         _ => return false,
     };
     has.has(Privilege::Ownership)

@@ -3,7 +3,7 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use pmem_store::attributes::AttributeValue;
+use pmem_store::attributes::{AttributeValue, check_key};
 use pmem_store::objects::{Comparison, Predicate, PropertyKey};
 
 /// A column compared with a constant.
@@ -70,7 +70,8 @@ pub fn of_tags(filters: &[Expr]) -> (Predicate, Option<String>) {
     let found = comparisons(filters);
     for comparison in &found {
         if let ("tag", Comparison::Equal, AttributeValue::Text(name)) = (comparison.column, comparison.operator, &comparison.value) {
-            tag = Some(name.clone());
+            // The store's own properties are no tags.
+            tag = check_key(name).is_ok().then(|| name.clone());
         }
     }
     for ColumnComparison { column, operator, value } in found {

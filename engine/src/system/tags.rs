@@ -31,10 +31,10 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     }
     let mut rows = Vec::new();
     for object in &objects {
-        let tags = object.attributes.iter().filter(|(key, _)| wanted_tag.as_ref().is_none_or(|wanted| wanted == *key));
+        let tags = object.attributes.iter().filter(|(key, _)| wanted_tag.as_ref().is_none_or(|wanted| wanted == key));
         for (key, value) in tags {
             match value {
-                AttributeValue::List(values) => {
+                AttributeValue::List(values) if !values.is_empty() => {
                     let positions = (1..).zip(values);
                     rows.extend(positions.map(|(position, value)| Row { object, key, value, position: Some(position) }));
                 }

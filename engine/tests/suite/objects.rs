@@ -102,7 +102,16 @@ fn conditions_have_the_answers_of_a_table_with_a_column_for_each_tag() {
         7 => format!("i NOT BETWEEN {} AND {}", next(4), next(6)),
         _ => format!("name < 'g{}'", next(60)),
     };
-    for _ in 0..150 {
+    for at in 0..300 {
+        match at {
+            // Rows of a log until now, and of a segment with an index from here on.
+            100 => db.script("CHECKPOINT"),
+            // Some of either, and some deleted.
+            200 => {
+                db.script("TAG GROUP g7, g8, g9 SET (i = 3, t = 'ab'); UPDATE wide SET i = 3, t = 'ab' WHERE name IN ('g7', 'g8', 'g9')")
+            }
+            _ => {}
+        }
         let parts: Vec<String> = (0..1 + next(3)).map(|_| simple(&mut next)).collect();
         let joined = parts.join([" AND ", " OR "][next(2) as usize]);
         let condition = if next(3) == 0 { format!("NOT ({joined})") } else { joined };
@@ -317,6 +326,7 @@ fn wrong_statements_about_objects_say_what_is_wrong() {
         ("DROP GROUP gone", "group \"gone\" does not exist"),
         ("COMMENT ON TABLE gal1 IS 5", "syntax error"),
         ("COMMENT ON COLUMN gal1.a IS 'x'", "syntax error"),
+        ("FIND OBJECTS WHERE \":group\" = 1", "the name of a tag cannot begin with a colon"),
         ("DROP TABLE system.objects", ""),
         ("DELETE FROM system.objects", ""),
         ("INSERT INTO system.objects VALUES (1)", ""),
@@ -394,7 +404,7 @@ fn wrong_statements_about_blobs_say_what_is_wrong() {
         (format!("COPY BLOB nowhere.b FROM '{file}'"), "schema \"nowhere\" does not exist"),
         ("COPY BLOBS FROM (SELECT 1 AS a)".to_string(), "the rows are no blobs"),
         ("COPY BLOBS FROM (SELECT NULL AS name, 'x' AS content)".to_string(), "a row has no name or no content"),
-        ("COPY BLOBS FROM (SELECT 'b' AS name, 5 AS content)".to_string(), ""),
+        ("COPY BLOBS FROM (SELECT 'b' AS name, 5 AS content)".to_string(), "BIGINT as the content of a blob is not supported"),
         ("ALTER BLOB b RENAME TO b".to_string(), "blob \"b\" already exists"),
         ("DROP BLOB gone".to_string(), "blob \"gone\" does not exist"),
         ("DELETE FROM system.blobs".to_string(), ""),

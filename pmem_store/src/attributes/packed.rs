@@ -3,8 +3,9 @@
 //! Lengths and counts are unsigned LEB128 numbers, integers and times signed ones in zigzag form (as in Protocol Buffers), doubles are 8
 //! bytes, little-endian. A list has the number of its values, and then a type and a value for each.
 
+use super::collection::Attributes;
 use super::error::AttributeError;
-use super::value::{AttributeValue, Attributes, Scalar};
+use super::value::{AttributeValue, Scalar};
 
 const FALSE: u8 = 0;
 const TRUE: u8 = 1;
@@ -29,7 +30,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Attributes, AttributeError> {
     let mut reader = Reader { bytes, at: 0 };
     let mut attributes = Attributes::new();
     while reader.at < bytes.len() {
-        let key = reader.text()?.to_string();
+        let key = reader.text()?;
         attributes.insert(key, reader.value()?);
     }
     Ok(attributes)
@@ -233,16 +234,16 @@ mod tests {
             ("j", list(&[1, -2, 300])),
             ("k", list(&[])),
         ]
-        .map(|(key, value)| (key.to_string(), value))
-        .into()
+        .into_iter()
+        .collect()
     }
 
     #[test]
     fn attributes_of_every_type_come_back_as_they_were() {
         let attributes = all_types();
-        let bytes = pack(attributes.iter().map(|(key, value)| (key.as_str(), value)));
+        let bytes = pack(attributes.iter());
         assert_eq!(unpack(&bytes).unwrap(), attributes);
-        for (key, value) in &attributes {
+        for (key, value) in attributes.iter() {
             assert_eq!(value_of(&bytes, key).unwrap().as_ref(), Some(value));
         }
         assert_eq!(value_of(&bytes, "bb").unwrap(), None);
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn bytes_that_end_early_or_are_changed_are_no_panic() {
         let all = all_types();
-        let bytes = pack(all.iter().map(|(key, value)| (key.as_str(), value)));
+        let bytes = pack(all.iter());
         for end in 0..bytes.len() {
             let _ = unpack(&bytes[..end]);
             let mut changed = bytes.clone();

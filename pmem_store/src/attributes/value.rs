@@ -1,11 +1,6 @@
 //! The value of an attribute.
 
-use std::collections::BTreeMap;
-
 use super::error::AttributeError;
-
-/// By name.
-pub type Attributes = BTreeMap<String, AttributeValue>;
 
 pub const KEY_BYTES_MAX: usize = 256;
 /// Attributes of one object.

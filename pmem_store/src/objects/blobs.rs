@@ -9,13 +9,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::BLOBS_TABLE;
 use super::record::{ObjectId, ObjectRecord};
-use super::rows::{ID, RowPosition, by_part, ids_of, visit_ids};
-use crate::catalog::ColumnOrder;
+use super::rows::{ID, RowPosition, by_part, ids_of, own_table, visit_ids};
 use crate::error::{Result, StoreError};
-use crate::names::SYSTEM_NAMESPACE;
 use crate::segment::storable_schema;
 use crate::snapshot::{Snapshot, TableSnapshot};
-use crate::transaction::{NewTable, Transaction};
+use crate::transaction::Transaction;
 
 const CONTENT: usize = 1;
 
@@ -37,16 +35,21 @@ pub struct Blobs {
 
 impl Snapshot {
     pub fn blobs(&self) -> Result<Blobs> {
-        Ok(Blobs { table: self.unrestricted_table(SYSTEM_NAMESPACE, BLOBS_TABLE)? })
+        Ok(Blobs { table: own_table(self, BLOBS_TABLE, &SCHEMA)? })
     }
 }
 
 impl Blobs {
     /// The bytes of a blob, in the mapping of the file they lie in. `None` if there is no such blob.
     pub fn content(&self, id: ObjectId) -> Result<Option<Buffer>> {
-        let mut found = None;
-        visit_ids(self.table.as_ref(), &[id], &[ID, CONTENT], |_, rows, row, _| {
-            found = Some(bytes_of(rows.column(CONTENT).as_binary::<i64>(), row));
+        Ok(self.contents(&[id])?.remove(&id))
+    }
+
+    /// The same for several blobs, by id.
+    pub fn contents(&self, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, Buffer>> {
+        let mut found = BTreeMap::new();
+        visit_ids(self.table.as_ref(), ids, &[ID, CONTENT], |_, rows, row, _| {
+            found.insert(ids_of(rows)[row] as ObjectId, bytes_of(rows.column(CONTENT).as_binary::<i64>(), row));
             Ok(())
         })?;
         Ok(found)
@@ -80,7 +83,7 @@ impl Transaction {
         let ids: Vec<ObjectId> = contents.keys().copied().collect();
         let table = match self.snapshot().blobs()?.table {
             Some(table) => table.record().id,
-            None => self.create_blobs_table()?,
+            None => self.create_own_table(BLOBS_TABLE, &SCHEMA)?,
         };
         self.remove_contents(&ids)?;
         if contents.values().map(Buffer::len).sum::<usize>() <= LOGGED_BYTES_MAX {
@@ -117,21 +120,6 @@ impl Transaction {
             self.delete_rows(table.record().id, rows)?;
         }
         Ok(())
-    }
-
-    fn create_blobs_table(&mut self) -> Result<ObjectId> {
-        let id = self.store().new_table_id();
-        let new = NewTable {
-            namespace: SYSTEM_NAMESPACE,
-            name: BLOBS_TABLE,
-            schema: &SCHEMA,
-            columns: Vec::new(),
-            cluster_key: vec![ColumnOrder { column: "id".into(), descending: false, nulls_first: false }],
-            constraints: Vec::new(),
-            options: BTreeMap::new(),
-        };
-        self.create_table(id, new, false)?;
-        Ok(id)
     }
 }
 

@@ -15,13 +15,17 @@ use crate::snapshot::Snapshot;
 pub struct ObjectCatalog<'a> {
     snapshot: &'a Snapshot,
     objects: Objects,
-    views: HashMap<ObjectId, ViewRecord>,
+    views: Vec<ViewRecord>,
+    /// Views of an older store that was not opened for writing yet have no id, and no row.
+    view_places: HashMap<ObjectId, usize>,
 }
 
 impl<'a> ObjectCatalog<'a> {
     pub fn of(snapshot: &'a Snapshot) -> Result<ObjectCatalog<'a>> {
-        let views = snapshot.views()?.into_iter().map(|view| (view.id, view)).collect();
-        Ok(ObjectCatalog { objects: snapshot.objects()?, snapshot, views })
+        let views = snapshot.views()?;
+        let places = views.iter().enumerate().map(|(place, view)| (view.id, place));
+        let view_places = places.filter(|(id, _)| *id != 0).collect();
+        Ok(ObjectCatalog { objects: snapshot.objects()?, snapshot, views, view_places })
     }
 
     pub fn objects(&self) -> &Objects {
@@ -88,7 +92,7 @@ impl<'a> ObjectCatalog<'a> {
     fn of_catalog(&self) -> Result<Vec<ObjectRecord>> {
         let tables = self.snapshot.tables()?;
         let tables = tables.iter().filter(|table| table.namespace != SYSTEM_NAMESPACE).map(of_table);
-        Ok(tables.chain(self.views.values().map(of_view)).collect())
+        Ok(tables.chain(self.views.iter().map(of_view)).collect())
     }
 
     fn remove_those_with_row(&self, objects: &mut Vec<ObjectRecord>) -> Result<()> {
@@ -99,14 +103,14 @@ impl<'a> ObjectCatalog<'a> {
     }
 
     fn sees(&self, record: &ObjectRecord) -> bool {
-        self.snapshot.sees_object(record.id, record.owner.as_deref())
+        self.snapshot.sees_object(record.ownership())
     }
 
     /// The record with its name; `None` if the table or view of this row is gone, or the user may not see the object.
     fn completed(&self, record: ObjectRecord) -> Option<ObjectRecord> {
         let catalog = match record.kind {
             ObjectKind::Table => of_table(self.snapshot.table_record_of(record.id)?),
-            ObjectKind::View => of_view(self.views.get(&record.id)?),
+            ObjectKind::View => of_view(&self.views[*self.view_places.get(&record.id)?]),
             ObjectKind::Group | ObjectKind::Blob => return self.sees(&record).then_some(record),
         };
         let ObjectRecord { namespace, name, created_at_ms, is_read_only, .. } = catalog;

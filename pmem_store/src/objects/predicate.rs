@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::record::ObjectRecord;
-use crate::attributes::AttributeValue;
+use crate::attributes::{AttributeError, AttributeValue, value_of};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
@@ -102,6 +102,42 @@ impl Comparison {
 }
 
 impl Predicate {
+    /// Whether the packed properties of an object show that it is not true. It reads only the attributes that it is about.
+    pub(super) fn is_refuted_by(&self, properties: &[u8]) -> Result<bool, AttributeError> {
+        let key = match self {
+            Predicate::And(all) => {
+                for one in all {
+                    if one.is_refuted_by(properties)? {
+                        return Ok(true);
+                    }
+                }
+                return Ok(false);
+            }
+            Predicate::Compare { key, .. } | Predicate::Like { key, .. } | Predicate::Exists(key) => key,
+            Predicate::Not(_) | Predicate::Or(_) => return Ok(false),
+        };
+        let PropertyKey::Attribute(name) = key else { return Ok(false) };
+        let Some(value) = value_of(properties, name)? else { return Ok(true) };
+        Ok(self.holds_for(&value) != Some(true))
+    }
+
+    /// A comparison with this value; `None` stands for NULL.
+    fn holds_for(&self, found: &AttributeValue) -> Option<bool> {
+        if let AttributeValue::List(values) = found
+            && !matches!(self, Predicate::Exists(_))
+        {
+            return any(values.iter().map(|value| self.holds_for(value)));
+        }
+        match self {
+            Predicate::Compare { operator, value, .. } => Some(operator.holds(compare(found, value)?)),
+            Predicate::Like { pattern, ignores_case, .. } => match found {
+                AttributeValue::Text(text) => Some(is_like(text, pattern, *ignores_case)),
+                _ => None,
+            },
+            _ => Some(true),
+        }
+    }
+
     /// Whether it may be true, and whether it may be false, of an object without attributes.
     pub(super) fn without_attributes(&self) -> (bool, bool) {
         let of = |all: &[Predicate]| all.iter().map(Predicate::without_attributes).collect::<Vec<_>>();
@@ -132,20 +168,7 @@ impl Predicate {
     /// `None` stands for NULL.
     pub fn evaluate(&self, object: &ObjectRecord) -> Option<bool> {
         match self {
-            Predicate::Compare { key, operator, value } => match key.value_in(object)? {
-                AttributeValue::List(values) => any(values.iter().map(|found| Some(operator.holds(compare(found, value)?)))),
-                found => Some(operator.holds(compare(&found, value)?)),
-            },
-            Predicate::Like { key, pattern, ignores_case } => {
-                let is_like = |found: &AttributeValue| match found {
-                    AttributeValue::Text(text) => Some(is_like(text, pattern, *ignores_case)),
-                    _ => None,
-                };
-                match key.value_in(object)? {
-                    AttributeValue::List(values) => any(values.iter().map(is_like)),
-                    found => is_like(&found),
-                }
-            }
+            Predicate::Compare { key, .. } | Predicate::Like { key, .. } => self.holds_for(&key.value_in(object)?),
             Predicate::Exists(key) => Some(key.value_in(object).is_some()),
             Predicate::Not(inner) => inner.evaluate(object).map(|is_true| !is_true),
             Predicate::And(all) => any(all.iter().map(|one| one.evaluate(object).map(|is_true| !is_true))).map(|is_false| !is_false),
@@ -250,11 +273,12 @@ mod tests {
         let mut object = ObjectRecord::new(7, ObjectKind::Group, 1);
         object.name = "gal".into();
         object.attributes = [
-            ("n".to_string(), AttributeValue::Integer(5)),
-            ("x".to_string(), AttributeValue::Double(5.5)),
-            ("l".to_string(), AttributeValue::List(vec![AttributeValue::Text("a".into()), AttributeValue::Text("b".into())])),
+            ("n", AttributeValue::Integer(5)),
+            ("x", AttributeValue::Double(5.5)),
+            ("l", AttributeValue::List(vec![AttributeValue::Text("a".into()), AttributeValue::Text("b".into())])),
         ]
-        .into();
+        .into_iter()
+        .collect();
         object
     }
 

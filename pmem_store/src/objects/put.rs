@@ -1,21 +1,19 @@
 //! Writes objects in a transaction.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
 use super::OBJECTS_TABLE;
-use super::record::{ObjectId, ObjectRecord, SCHEMA, rows_of, unique_text};
+use super::record::{ObjectId, ObjectKind, ObjectRecord, SCHEMA, rows_of, unique_text};
 use super::rows::{RowPosition, by_part};
 use super::table::Objects;
 use crate::ZONE_ROWS;
 use crate::attributes::{AttributeError, KEYS_MAX, check_key};
-use crate::catalog::ColumnOrder;
 use crate::error::{Result, StoreError};
 use crate::names::{SYSTEM_NAMESPACE, said_name};
 use crate::segment::storable_schema;
-use crate::snapshot::Snapshot;
-use crate::transaction::{NewTable, Transaction};
+use crate::transaction::Transaction;
 
 impl Transaction {
     /// Writes the rows of these objects: a row that an object has already is replaced. A row that says nothing is removed.
@@ -24,24 +22,31 @@ impl Transaction {
     ///
     /// If another transaction has changed one of the objects since this one began, or has made one of the same name, that is a conflict;
     /// it may show only at the commit.
-    pub fn put_objects(&mut self, records: Vec<ObjectRecord>) -> Result<()> {
+    pub fn put_objects(&mut self, mut records: Vec<ObjectRecord>) -> Result<()> {
         for record in &records {
             check(record)?;
         }
         let snapshot = self.snapshot();
         let objects = snapshot.objects()?;
         // The last one counts if an object is given twice.
-        let records: BTreeMap<ObjectId, ObjectRecord> = records.into_iter().map(|record| (record.id, record)).collect();
-        let ids: Vec<ObjectId> = records.keys().copied().collect();
+        records.reverse();
+        records.sort_by_key(|record| record.id);
+        records.dedup_by_key(|record| record.id);
+        let ids: Vec<ObjectId> = records.iter().map(|record| record.id).collect();
         let old = objects.positions(&ids)?;
         let table = match objects.table() {
             Some(table) => table.record().id,
-            None => self.create_objects_table(&snapshot)?,
+            None => self.create_own_table(OBJECTS_TABLE, &SCHEMA)?,
         };
         self.delete_object_rows(table, old.values().map(|(position, _)| *position))?;
-        let kept: Vec<ObjectRecord> = records.into_values().filter(|record| !record.is_empty()).collect();
+        records.retain(|record| !record.is_empty());
+        let kept = records;
         let is_new = |record: &&ObjectRecord| old.get(&record.id).is_none_or(|(_, name)| *name != name_of(record));
         let new: HashMap<ObjectId, Option<String>> = kept.iter().filter(is_new).map(|record| (record.id, name_of(record))).collect();
+        let is_group = |record: &&ObjectRecord| record.kind == ObjectKind::Group && !record.groups.is_empty();
+        let in_groups: Vec<ObjectId> = kept.iter().filter(is_group).map(|record| record.id).collect();
+        let in_catalog: Vec<(ObjectId, ObjectKind)> =
+            kept.iter().filter(|record| record.kind.is_in_catalog()).map(|record| (record.id, record.kind)).collect();
         match kept.len() {
             0 => {}
             // More rows are worth a segment.
@@ -55,6 +60,24 @@ impl Transaction {
                 self.add_segments(table, appender.finish()?, true)?;
             }
         }
+        if !in_groups.is_empty() {
+            self.check_groups(in_groups);
+        }
+        if !in_catalog.is_empty() {
+            self.check_on_commit(Box::new(move |becoming| {
+                let views: HashSet<ObjectId> = becoming.views()?.into_iter().map(|view| view.id).collect();
+                let is_gone = |(id, kind): &(ObjectId, ObjectKind)| match kind {
+                    ObjectKind::View => !views.contains(id),
+                    _ => becoming.table_record_of(*id).is_none(),
+                };
+                let gone: Vec<ObjectId> = in_catalog.iter().filter(|object| is_gone(object)).map(|(id, _)| *id).collect();
+                // Their rows would be left, and be nobody's.
+                match gone.is_empty() || becoming.objects()?.positions(&gone)?.is_empty() {
+                    true => Ok(()),
+                    false => Err(conflict()),
+                }
+            }));
+        }
         match new.is_empty() {
             true => Ok(()),
             false => self.check_new_objects(new),
@@ -66,7 +89,28 @@ impl Transaction {
         let objects = self.snapshot().objects()?;
         let Some(table) = objects.table() else { return Ok(()) };
         let (id, old) = (table.record().id, objects.positions(ids)?);
-        self.delete_object_rows(id, old.values().map(|(position, _)| *position))
+        self.delete_object_rows(id, old.values().map(|(position, _)| *position))?;
+        let ids = ids.to_vec();
+        // Another transaction may have given a row to an object that had none.
+        self.check_on_commit(Box::new(move |becoming| match becoming.objects()?.positions(&ids)?.is_empty() {
+            true => Ok(()),
+            false => Err(conflict()),
+        }));
+        Ok(())
+    }
+
+    /// Two transactions may each put a group into another one, and together make a circle.
+    fn check_groups(&mut self, changed: Vec<ObjectId>) {
+        self.check_on_commit(Box::new(move |becoming| {
+            let objects = becoming.objects()?;
+            for group in objects.get_all(&changed)? {
+                let below = objects.below(group.id)?;
+                if group.groups.iter().any(|around| below.contains(around)) {
+                    return Err(conflict());
+                }
+            }
+            Ok(())
+        }));
     }
 
     fn delete_object_rows(&mut self, table: ObjectId, rows: impl Iterator<Item = RowPosition>) -> Result<()> {
@@ -75,24 +119,6 @@ impl Transaction {
             self.delete_rows(table, rows)?;
         }
         Ok(())
-    }
-
-    fn create_objects_table(&mut self, snapshot: &Snapshot) -> Result<ObjectId> {
-        if !snapshot.has_namespace(SYSTEM_NAMESPACE) {
-            self.create_namespace(SYSTEM_NAMESPACE)?;
-        }
-        let id = self.store().new_table_id();
-        let new = NewTable {
-            namespace: SYSTEM_NAMESPACE,
-            name: OBJECTS_TABLE,
-            schema: &SCHEMA,
-            columns: Vec::new(),
-            cluster_key: vec![ColumnOrder { column: "id".into(), descending: false, nulls_first: false }],
-            constraints: Vec::new(),
-            options: BTreeMap::new(),
-        };
-        self.create_table(id, new, false)?;
-        Ok(id)
     }
 
     /// Rows are deleted by their position, so two transactions that change one row conflict. Two that make rows of the same object or
@@ -109,12 +135,16 @@ impl Transaction {
             let names: HashSet<&String> = new.values().flatten().collect();
             let same_ids = has_twice(added.iter().map(|(id, _)| id).filter(|id| new.contains_key(id)));
             match same_ids || has_twice(added.iter().filter_map(|(_, name)| name.as_ref()).filter(|name| names.contains(name))) {
-                true => Err(StoreError::Conflict { table: said_name(SYSTEM_NAMESPACE, OBJECTS_TABLE) }),
+                true => Err(conflict()),
                 false => Ok(()),
             }
         }));
         Ok(())
     }
+}
+
+fn conflict() -> StoreError {
+    StoreError::Conflict { table: said_name(SYSTEM_NAMESPACE, OBJECTS_TABLE) }
 }
 
 fn has_twice<T: Eq + Hash>(mut values: impl Iterator<Item = T>) -> bool {
@@ -127,10 +157,14 @@ fn name_of(record: &ObjectRecord) -> Option<String> {
 }
 
 fn check(record: &ObjectRecord) -> Result<()> {
+    if record.id == 0 {
+        let what = "a view of an older store has no id yet; close the store, and open it for writing once more";
+        return Err(StoreError::Refused(what.into()));
+    }
     if record.attributes.len() > KEYS_MAX {
         return Err(AttributeError::ManyKeys { found: record.attributes.len() }.into());
     }
-    for (key, value) in &record.attributes {
+    for (key, value) in record.attributes.iter() {
         check_key(key)?;
         value.check(key)?;
     }

@@ -12,6 +12,7 @@ use crate::attributes::{AttributeError, AttributeValue, Attributes, pack, unpack
 use crate::error::Result;
 use crate::names::TableId;
 use crate::segment::with_attribute_index;
+use crate::snapshot::ObjectOwner;
 
 /// Tables are objects: their ids are of the same sequence.
 pub type ObjectId = TableId;
@@ -88,6 +89,11 @@ impl ObjectRecord {
         }
     }
 
+    pub fn ownership(&self) -> ObjectOwner<'_> {
+        let ObjectRecord { id, namespace, owner, created_at_ms, .. } = self;
+        ObjectOwner { id: *id, namespace, owner: owner.as_deref(), created_at_ms: *created_at_ms }
+    }
+
     /// Whether its row says nothing: the object exists without it.
     pub fn is_empty(&self) -> bool {
         self.kind.is_in_catalog() && self.attributes.is_empty() && self.groups.is_empty() && self.comment.is_none()
@@ -98,7 +104,7 @@ impl ObjectRecord {
         let groups = AttributeValue::List(self.groups.iter().map(|group| AttributeValue::Integer(*group as i64)).collect());
         let name = AttributeValue::Text(self.name.clone());
         let namespace = AttributeValue::Text(self.namespace.clone());
-        let mut all: Vec<(&str, &AttributeValue)> = self.attributes.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        let mut all: Vec<(&str, &AttributeValue)> = self.attributes.iter().collect();
         all.push((KIND_PROPERTY, &kind));
         if !self.groups.is_empty() {
             all.push((GROUPS_PROPERTY, &groups));

@@ -4,16 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, Schema};
 use roaring::RoaringBitmap;
 
 use super::predicate::Predicate;
+use super::record::PROPERTIES;
 use super::search::{Rows, candidates};
 use crate::ZONE_ROWS;
+use crate::catalog::ColumnOrder;
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
-use crate::snapshot::TableSnapshot;
+use crate::names::SYSTEM_NAMESPACE;
+use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::{TableSegment, Tail};
+use crate::transaction::{NewTable, Transaction};
 
 /// The column of the ids.
 pub const ID: usize = 0;
@@ -25,9 +29,42 @@ pub struct RowPosition {
     pub row: u32,
 }
 
+/// A table of the store's own. Stores of before it may have a table of somebody else under its name.
+pub fn own_table(snapshot: &Snapshot, name: &str, schema: &Schema) -> Result<Option<TableSnapshot>> {
+    let Some(table) = snapshot.unrestricted_table(SYSTEM_NAMESPACE, name)? else { return Ok(None) };
+    let types = |schema: &Schema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+    match types(table.schema()) == types(schema) {
+        true => Ok(Some(table)),
+        false => Err(StoreError::Refused(format!(
+            "the table {SYSTEM_NAMESPACE}.{name} is not Quiver's own, which has its name; copy its rows into another schema and drop it"
+        ))),
+    }
+}
+
 pub fn parts(table: Option<&TableSnapshot>) -> impl Iterator<Item = Part<'_>> {
     let segments = table.into_iter().flat_map(|table| table.segments()).map(Part::Segment);
     segments.chain(table.into_iter().flat_map(|table| table.tails()).map(Part::Tail))
+}
+
+impl Transaction {
+    /// Makes a table of the store's own, ordered by its ids.
+    pub(super) fn create_own_table(&mut self, name: &str, schema: &Schema) -> Result<u64> {
+        if !self.snapshot().has_namespace(SYSTEM_NAMESPACE) {
+            self.create_namespace(SYSTEM_NAMESPACE)?;
+        }
+        let id = self.store().new_table_id();
+        let new = NewTable {
+            namespace: SYSTEM_NAMESPACE,
+            name,
+            schema,
+            columns: Vec::new(),
+            cluster_key: vec![ColumnOrder { column: "id".into(), descending: false, nulls_first: false }],
+            constraints: Vec::new(),
+            options: BTreeMap::new(),
+        };
+        self.create_table(id, new, false)?;
+        Ok(id)
+    }
 }
 
 /// The ids of rows whose first column they are.
@@ -82,7 +119,7 @@ impl Part<'_> {
         matches!(self, Part::Segment(segment) if segment.record().sealed.index_xxh3.is_some())
     }
 
-    /// The rows for which the condition may be true, and whether it is for all of them.
+    /// The rows of the table of objects for which the condition may be true, and whether it is for all of them.
     pub fn candidates(&self, predicate: &Predicate) -> Result<(Rows, bool)> {
         if let Part::Segment(segment) = self
             && let Some(index) = segment.open()?.attribute_index()?
@@ -90,7 +127,14 @@ impl Part<'_> {
             let found = candidates(&index, predicate)?;
             return Ok((found.rows, found.is_exact));
         }
-        Ok((Rows::All, false))
+        let mut found = Vec::new();
+        self.visit(&Rows::All, &[PROPERTIES], |rows, row, position| {
+            if !predicate.is_refuted_by(rows.column(0).as_binary_view().value(row))? {
+                found.push(position);
+            }
+            Ok(())
+        })?;
+        Ok((Rows::Few(found), false))
     }
 
     /// Batches, and the first row of each and the one behind the last.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use roaring::RoaringBitmap;
 
 use super::predicate::{Comparison, Predicate, PropertyKey, is_like, literal_prefix};
-use super::record::{KIND_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY};
+use super::record::{KIND_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY, ObjectKind};
 use crate::attributes::{AttributeValue, ValueClass, put_sort_key};
 use crate::error::Result;
 use crate::segment::{AttributeIndex, KeyIndex};
@@ -124,7 +124,7 @@ impl<'a> Search<'a> {
             Predicate::Exists(key) => self.with_key(key, wanted),
             Predicate::Compare { key, .. } | Predicate::Like { key, .. } => {
                 let Some(name) = indexed_key(key) else { return Ok(Candidates { rows: Rows::All, is_exact: false }) };
-                let Some(found) = self.index.key(name) else { return Ok(self.without_row(key, Rows::Few(Vec::new()))) };
+                let Some(found) = self.index.key(name) else { return self.without_row(key, Rows::Few(Vec::new())) };
                 let matching = matching(&found, predicate);
                 let rows = match wanted {
                     true => Entries { key: found, ranges: matching }.rows()?,
@@ -135,18 +135,24 @@ impl<'a> Search<'a> {
                         Rows::Bitmap(rows)
                     }
                 };
-                Ok(self.without_row(key, rows))
+                self.without_row(key, rows)
             }
         }
     }
 
     /// The names of tables and views are in the catalog: for a row of theirs a condition on the name may be true or false.
-    fn without_row(&self, key: &PropertyKey, rows: Rows) -> Candidates {
-        let is_elsewhere = matches!(key, PropertyKey::Name | PropertyKey::Namespace);
-        match is_elsewhere {
-            true => Candidates { rows: Rows::All, is_exact: false },
-            false => Candidates { rows, is_exact: true },
+    fn without_row(&self, key: &PropertyKey, rows: Rows) -> Result<Candidates> {
+        if !matches!(key, PropertyKey::Name | PropertyKey::Namespace) {
+            return Ok(Candidates { rows, is_exact: true });
         }
+        let mut all = rows.into_bitmap(self.index.row_count());
+        if let Some(kinds) = self.index.key(KIND_PROPERTY) {
+            for kind in [ObjectKind::Table, ObjectKind::View] {
+                let value = sort_key(&AttributeValue::Text(kind.word().to_string()));
+                all |= kinds.rows_of(kinds.range(&value, true, &value, true))?;
+            }
+        }
+        Ok(Candidates { rows: Rows::Bitmap(all), is_exact: false })
     }
 
     fn with_key(&self, key: &PropertyKey, wanted: bool) -> Result<Candidates> {
@@ -179,7 +185,7 @@ impl<'a> Search<'a> {
         // A range of values is two comparisons of one key; where no row has several values their entries are intersected.
         let mut by_key: HashMap<&str, usize> = HashMap::new();
         let mut others: Vec<&Predicate> = Vec::new();
-        for one in all {
+        for one in flattened(all, wanted) {
             match self.entries(one, wanted) {
                 Some((name, entries)) => match by_key.get(name).map(|at| &mut simple[*at]) {
                     Some(others) if !entries.key.has_lists() => others.intersect(&entries),
@@ -232,6 +238,19 @@ impl<'a> Search<'a> {
         let found = self.index.key(name).filter(|_| wanted)?;
         Some((name, Entries { ranges: matching(&found, predicate), key: found }))
     }
+}
+
+/// With the parts of nested conjunctions, or of nested disjunctions where these are to be false.
+fn flattened(all: &[Predicate], wanted: bool) -> Vec<&Predicate> {
+    let (mut flat, mut unseen) = (Vec::new(), all.iter().rev().collect::<Vec<_>>());
+    while let Some(one) = unseen.pop() {
+        match one {
+            Predicate::And(inner) if wanted => unseen.extend(inner.iter().rev()),
+            Predicate::Or(inner) if !wanted => unseen.extend(inner.iter().rev()),
+            other => flat.push(other),
+        }
+    }
+    flat
 }
 
 fn sort_key(value: &AttributeValue) -> Vec<u8> {

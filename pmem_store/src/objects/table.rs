@@ -8,14 +8,13 @@ use arrow::array::AsArray;
 use super::OBJECTS_TABLE;
 use super::predicate::{Comparison, Predicate, PropertyKey};
 use super::record::{
-    GROUPS_PROPERTY, NAME_PROPERTY, ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, is_member, is_named, kind_of, record_of,
-    unique_name,
+    GROUPS_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY, ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, is_member, is_named,
+    kind_of, record_of, unique_name,
 };
-use super::rows::{ID, Part, RowPosition, ids_of, parts, visit_ids};
+use super::rows::{ID, Part, RowPosition, ids_of, own_table, parts, visit_ids};
 use super::search::Rows;
-use crate::attributes::{AttributeError, AttributeValue};
+use crate::attributes::{AttributeError, AttributeValue, value_of};
 use crate::error::Result;
-use crate::names::SYSTEM_NAMESPACE;
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::{TableData, Tail};
 
@@ -45,7 +44,7 @@ impl PartialEq for ObjectsStamp {
 
 impl Snapshot {
     pub fn objects(&self) -> Result<Objects> {
-        Ok(Objects { table: self.unrestricted_table(SYSTEM_NAMESPACE, OBJECTS_TABLE)? })
+        Ok(Objects { table: own_table(self, OBJECTS_TABLE, &SCHEMA)? })
     }
 }
 
@@ -72,6 +71,15 @@ impl Objects {
         let by_name = equals(NAME_PROPERTY, AttributeValue::Text(name.to_string()));
         let found = self.ids_where(&by_name, |properties| is_named(properties, kind, namespace, name))?;
         found.first().map_or(Ok(None), |id| self.get(*id))
+    }
+
+    /// The groups and blobs of a namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Result<Vec<ObjectRecord>> {
+        let by_namespace = equals(NAMESPACE_PROPERTY, AttributeValue::Text(namespace.to_string()));
+        let ids = self.ids_where(&by_namespace, |properties| {
+            Ok(matches!(value_of(properties, NAMESPACE_PROPERTY)?, Some(AttributeValue::Text(found)) if found == namespace))
+        })?;
+        self.get_all(&ids)
     }
 
     /// The direct members of a group.

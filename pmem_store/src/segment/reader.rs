@@ -181,8 +181,12 @@ impl Segment {
         if let Some(index) = opened.get() {
             return Ok(Some(Arc::clone(index)));
         }
-        let index = AttributeIndex::open(&SidePaths::of(&self.path).index, *expected_xxh3, self.row_count() as u64)?;
+        let index = self.open_index(*expected_xxh3)?;
         Ok(Some(Arc::clone(opened.get_or_init(|| Arc::new(index)))))
+    }
+
+    fn open_index(&self, expected_xxh3: u64) -> Result<AttributeIndex> {
+        AttributeIndex::open(&SidePaths::of(&self.path).index, expected_xxh3, self.row_count() as u64)
     }
 
     /// The current mapping of the bytes. It stays while the result is held.
@@ -316,7 +320,8 @@ impl Segment {
             }
             bytes += entry.length;
         }
-        if let Err(error) = self.attribute_index() {
+        // One that was opened before may be damaged by now.
+        if let Some(Err(error)) = self.index.0.map(|expected_xxh3| self.open_index(expected_xxh3)) {
             problems.push(error.to_string());
         }
         if let Err(error) = self.check_intact() {

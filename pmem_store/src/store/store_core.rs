@@ -29,6 +29,8 @@ pub(crate) struct StoreCore {
     pub poison: Arc<PoisonFlag>,
     pub next_segment: Arc<AtomicU64>,
     pub next_table: AtomicU64,
+    /// What the catalog has as the next id: a commit of rows with ids of objects must not be only in a log while this is behind.
+    pub durable_next_table: AtomicU64,
     /// See [`StoreCore::lock_commits`].
     pub commits: Mutex<()>,
     /// Locked while logs become segments: two segments with one id would overwrite each other.

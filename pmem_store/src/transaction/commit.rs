@@ -14,11 +14,25 @@ use crate::catalog::{CatalogWriter, TableId};
 use crate::clock::now_ms;
 use crate::error::{Result, StoreError};
 use crate::log::{PreparedRecord, TailLog};
+use crate::names::SYSTEM_NAMESPACE;
 use crate::shared::Pin;
 use crate::snapshot::Snapshot;
 use crate::state::CatalogState;
 use crate::store::StoreCore;
 use crate::versions::keep_named;
+
+/// Two transactions that make the same table of the store's own conflict: the second one finds it when it runs again.
+fn own_table_conflict(change: &Change, error: StoreError) -> StoreError {
+    let namespace = match change {
+        Change::CreateNamespace { name } => name,
+        Change::CreateTable { namespace, .. } => namespace,
+        _ => return error,
+    };
+    match error {
+        StoreError::AlreadyExists { name, .. } if namespace == SYSTEM_NAMESPACE => StoreError::Conflict { table: name },
+        other => other,
+    }
+}
 
 impl Transaction {
     /// Returns the new version once it is visible, and durable, unless all that the transaction did was to add a few rows to one table
@@ -71,7 +85,8 @@ impl Transaction {
     fn becoming(&self, core: &StoreCore, current: &Snapshot, version: u64) -> Result<CatalogState> {
         let mut state = current.state.clone();
         for change in &self.changes {
-            apply::apply(change, &mut state, version, &core.shared).map_err(|error| rights_first(self.author.as_ref(), error))?;
+            apply::apply(change, &mut state, version, &core.shared)
+                .map_err(|error| rights_first(self.author.as_ref(), own_table_conflict(change, error)))?;
         }
         if let Some(author) = &self.author {
             check_author(author.as_ref(), &current.state, &state)?;
@@ -94,6 +109,11 @@ impl Transaction {
     fn prepare(&self) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
         let [Change::AppendRows { table, .. }] = self.changes.as_slice() else { return Ok(None) };
         let Some(table) = self.state.table_by_id(*table) else { return Ok(None) };
+        // Rows of the store's own tables have ids of objects, which are given to nothing else after a crash.
+        let has_new_ids = self.core.next_table.load(Ordering::Relaxed) > self.core.durable_next_table.load(Ordering::Relaxed);
+        if has_new_ids && table.record.namespace == SYSTEM_NAMESPACE {
+            return Ok(None);
+        }
         let data = table.data()?;
         let Some(rows) = live(&data.pending)? else { return Ok(None) };
         let Some(open) = open_log(table, &data, &rows) else { return Ok(None) };
@@ -147,7 +167,8 @@ impl Transaction {
         let expired: Vec<(TableId, u64)> = writer.expire(oldest, &named)?;
         persisted.unnamed.extend(expired);
         writer.store.next_segment = core.next_segment.load(Ordering::Relaxed);
-        writer.store.next_table = core.next_table.load(Ordering::Relaxed);
+        let next_table = core.next_table.load(Ordering::Relaxed);
+        writer.store.next_table = next_table;
         appended.flush()?;
         persisted.unnamed.extend(self.changes.iter().flat_map(|change| change.left_out(&state)));
         // From here on the files and records may belong to the catalog, even if an error or a panic leaves the outcome unknown: then
@@ -155,6 +176,7 @@ impl Transaction {
         self.changes.clear();
         appended.keep(core);
         writer.commit(version, operation, std::mem::take(&mut persisted.changed))?;
+        core.durable_next_table.fetch_max(next_table, Ordering::Relaxed);
         // This comes before the new objects are visible, so that they have an owner then.
         if let Some(access) = access {
             core.set_access(access);

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
-use pmem_store::{Access, Author, GrantObject, OWNERSHIP, PrincipalRecord, Store, StoreError, TableId, ViewRecord, Visibility};
+use pmem_store::{
+    Access, Author, GrantObject, OWNERSHIP, ObjectOwner, PrincipalRecord, Store, StoreError, TableId, ViewRecord, Visibility,
+};
 use pmem_store::{TableAlteration, TableRecord, restore_backup};
 
 use super::child::{in_child, limit_file_size, rerun};
@@ -277,7 +279,7 @@ impl Visibility for OnlyT {
         false
     }
 
-    fn has_object(&self, _: TableId, _: Option<&str>) -> bool {
+    fn has_object(&self, _: ObjectOwner<'_>) -> bool {
         false
     }
 }

@@ -12,7 +12,7 @@ fn group(store: &Store, name: &str) -> ObjectRecord {
 }
 
 fn tagged(mut record: ObjectRecord, key: &str, value: i64) -> ObjectRecord {
-    record.attributes.insert(key.into(), AttributeValue::Integer(value));
+    record.attributes.insert(key, AttributeValue::Integer(value));
     record
 }
 
@@ -112,7 +112,7 @@ fn names_and_values_that_cannot_be_kept_are_refused() {
     let (_dir, store) = fresh();
     let with = |key: &str, value: AttributeValue| {
         let mut record = group(&store, "g");
-        record.attributes.insert(key.into(), value);
+        record.attributes.insert(key, value);
         match put(&store, vec![record]) {
             Err(StoreError::Attribute(error)) => error,
             other => panic!("{key}: {other:?}"),
@@ -250,4 +250,156 @@ fn a_read_only_table_takes_no_change_on_any_way_until_it_is_not() {
     transaction.append_rows(id, ints(12..13)).unwrap();
     transaction.commit("INSERT").unwrap();
     assert_eq!(table(&store, "t").row_count(), 12);
+}
+
+#[test]
+fn an_id_that_is_only_in_a_log_is_given_to_nothing_else_after_the_store_was_opened_again() {
+    let (dir, store) = fresh();
+    put(&store, vec![group(&store, "first")]).unwrap();
+    let second = group(&store, "second");
+    put(&store, vec![second.clone()]).unwrap();
+    drop(store);
+    let store = open(dir.path());
+    assert!(store.new_table_id() > second.id);
+    assert_eq!(get(&store, second.id), Some(second));
+}
+
+#[test]
+fn two_transactions_that_make_a_circle_of_groups_together_conflict() {
+    let (_dir, store) = fresh();
+    let (one, other) = (group(&store, "one"), group(&store, "other"));
+    put(&store, vec![one.clone(), other.clone()]).unwrap();
+    let transactions = [(one.clone(), other.id), (other, one.id)].map(|(record, around)| {
+        let mut transaction = store.begin().unwrap();
+        transaction.put_objects(vec![ObjectRecord { groups: [around].into(), ..record }]).unwrap();
+        transaction
+    });
+    let [first, second] = transactions.map(|transaction| transaction.commit("ALTER GROUP"));
+    assert!(first.is_ok());
+    assert!(matches!(second, Err(StoreError::Conflict { .. })), "{second:?}");
+}
+
+#[test]
+fn a_table_that_is_dropped_while_it_gets_its_first_tag_leaves_no_row() {
+    for is_drop_first in [true, false] {
+        let (_dir, store) = store_with(&[ints(0..1)]);
+        put(&store, vec![group(&store, "g")]).unwrap();
+        let id = table(&store, "t").record().id;
+        let (mut dropping, mut tagging) = (store.begin().unwrap(), store.begin().unwrap());
+        dropping.drop_table("main", "t").unwrap();
+        dropping.remove_objects(&[id]).unwrap();
+        tagging.put_objects(vec![tagged(ObjectRecord::new(id, ObjectKind::Table, 0), "a", 1)]).unwrap();
+        let (first, second) = if is_drop_first { (dropping, tagging) } else { (tagging, dropping) };
+        first.commit("FIRST").unwrap();
+        let second = second.commit("SECOND");
+        assert!(matches!(second, Err(StoreError::Conflict { .. })), "{second:?}");
+    }
+    let (_dir, store) = store_with(&[ints(0..1)]);
+    let id = table(&store, "t").record().id;
+    let mut both = store.begin().unwrap();
+    both.put_objects(vec![tagged(ObjectRecord::new(id, ObjectKind::Table, 0), "a", 1)]).unwrap();
+    both.drop_table("main", "t").unwrap();
+    both.remove_objects(&[id]).unwrap();
+    both.commit("BOTH").unwrap();
+    assert!(store.snapshot().unwrap().objects().unwrap().is_empty());
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (value ^ (value >> 31)) % limit
+    }
+
+    fn scalar(&mut self) -> AttributeValue {
+        let large = 1i64 << 60;
+        match self.below(6) {
+            0 => AttributeValue::Boolean(self.below(2) == 0),
+            1 => AttributeValue::Integer([-1, 0, 1, 2, large, large + 1, i64::MAX][self.below(7) as usize]),
+            2 => AttributeValue::Double([-1.5, -0.0, 0.0, 1.0, 2.5, large as f64, f64::NAN, f64::INFINITY][self.below(8) as usize]),
+            3 => AttributeValue::Timestamp(self.below(3) as i64 - 1),
+            _ => AttributeValue::Text(["", "a", "ab", "b", "a%", "\u{e4}"][self.below(6) as usize].to_string()),
+        }
+    }
+
+    fn value(&mut self) -> AttributeValue {
+        if self.below(5) > 0 {
+            return self.scalar();
+        }
+        let first = self.scalar();
+        let same = (0..8).map(|_| self.scalar()).filter(|value| value.type_name() == first.type_name()).collect::<Vec<_>>();
+        AttributeValue::List(if self.below(4) == 0 { Vec::new() } else { [vec![first], same].concat() })
+    }
+
+    fn predicate(&mut self, depth: u64) -> Predicate {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+        let key = match self.below(8) {
+            0 => PropertyKey::Kind,
+            1 => PropertyKey::Name,
+            _ => PropertyKey::Attribute(["p", "q", "r", "gone"][self.below(4) as usize].to_string()),
+        };
+        match self.below(if depth == 0 { 5 } else { 9 }) {
+            0 => Predicate::Exists(key),
+            1 => {
+                let pattern = ["a%", "%b", "_", "", "a\\%", "%"][self.below(6) as usize].to_string();
+                Predicate::Like { key, pattern, ignores_case: self.below(2) == 0 }
+            }
+            2..=4 => {
+                let operator = [Equal, Less, LessOrEqual, Greater, GreaterOrEqual][self.below(5) as usize];
+                Predicate::Compare { key, operator, value: self.scalar() }
+            }
+            5 => Predicate::Not(Box::new(self.predicate(depth - 1))),
+            6 => Predicate::Or((0..self.below(3)).map(|_| self.predicate(depth - 1)).collect()),
+            _ => Predicate::And((0..self.below(4)).map(|_| self.predicate(depth - 1)).collect()),
+        }
+    }
+}
+
+/// The model looks at every object.
+#[test]
+fn every_condition_finds_by_the_index_what_it_finds_object_by_object() {
+    let (_dir, store) = fresh();
+    let mut random = Random(20_261_127);
+    let objects: Vec<ObjectRecord> = (0..400)
+        .map(|at| {
+            let mut record = group(&store, ["a", "ab", "b", "c"][at % 4]);
+            record.name += &format!("{at}");
+            for key in ["p", "q", "r"] {
+                if random.below(3) > 0 {
+                    record.attributes.insert(key, random.value());
+                }
+            }
+            record
+        })
+        .collect();
+    put(&store, objects[..300].to_vec()).unwrap();
+    let id = store.snapshot().unwrap().table("system", "objects").unwrap().unwrap().record().id;
+    store.seal_logs(id).unwrap();
+    put(&store, objects[300..].to_vec()).unwrap();
+    put(&store, objects[..20].iter().map(|record| tagged(record.clone(), "p", 1)).collect()).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let catalog = ObjectCatalog::of(&snapshot).unwrap();
+    let all = catalog.all().unwrap();
+    assert_eq!(all.len(), 400);
+    let mut answered = 0;
+    for _ in 0..5_000 {
+        let predicate = random.predicate(3);
+        let mut expected: Vec<ObjectId> =
+            all.iter().filter(|object| predicate.evaluate(object) == Some(true)).map(|object| object.id).collect();
+        let mut found: Vec<ObjectId> = catalog.search(&predicate).unwrap().into_iter().map(|object| object.id).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{predicate:?}");
+        if let Some(mut ids) = catalog.search_ids(&predicate).unwrap() {
+            ids.sort_unstable();
+            assert_eq!(ids, expected, "{predicate:?}");
+            answered += 1;
+        }
+    }
+    assert!(answered > 1_000, "{answered}");
 }

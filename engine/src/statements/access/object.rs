@@ -51,7 +51,7 @@ fn group_or_blob(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject
     let (namespace, name) = resolve(&object.name)?;
     let found = ObjectCatalog::of(now.snapshot())?.named(object.kind, &namespace, &name)?;
     let full_name = qualified(&namespace, &name);
-    now.check(|authorization| authorization.owned_object(found.id, found.kind.word(), &full_name, found.owner.as_deref()))?;
+    now.check(|authorization| authorization.owned_object(found.kind.word(), &full_name, found.ownership()))?;
     Ok(match found.kind {
         ObjectKind::Group => GrantObject::Group(found.id),
         _ => GrantObject::Blob(found.id),

@@ -2,7 +2,8 @@
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value, ValueWithSpan};
-use pmem_store::attributes::AttributeValue;
+use pmem_store::StoreError;
+use pmem_store::attributes::{AttributeValue, check_key};
 use pmem_store::objects::{Comparison, Predicate, PropertyKey};
 
 use super::tags::value_of;
@@ -66,14 +67,22 @@ pub fn key_of(expr: &Expr) -> Result<PropertyKey, EngineError> {
         Expr::Nested(inner) => key_of(inner),
         Expr::Identifier(ident) => {
             let name = normalized(ident);
-            Ok(PropertyKey::of_column(&name).unwrap_or(PropertyKey::Attribute(name)))
+            match PropertyKey::of_column(&name) {
+                Some(column) => Ok(column),
+                None => attribute(name),
+            }
         }
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [table, key] if normalized(table) == "tags" => Ok(PropertyKey::Attribute(normalized(key))),
+            [table, key] if normalized(table) == "tags" => attribute(normalized(key)),
             _ => Err(refused(expr)),
         },
         _ => Err(refused(expr)),
     }
+}
+
+fn attribute(name: String) -> Result<PropertyKey, EngineError> {
+    check_key(&name).map_err(StoreError::from)?;
+    Ok(PropertyKey::Attribute(name))
 }
 
 fn comparison(state: &SessionState, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Predicate, EngineError> {

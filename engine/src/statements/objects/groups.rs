@@ -30,14 +30,17 @@ pub fn create(
     }
     let mut new = new_group(ctx, &catalog, name)?;
     new.attributes = values_of(ctx, tags)?;
+    let mut changed = Vec::new();
     if let Some(within) = within {
         let around = group(&catalog, within)?;
         check_owner(ctx, &around)?;
         check_changeable(&around)?;
         new.groups.insert(around.id);
+        changed.push(around);
     }
+    changed.push(new);
     ctx.catalog.write_scope().check_writable()?;
-    commit(ctx, "CREATE GROUP", |transaction| transaction.put_objects(vec![new]))?;
+    commit(ctx, "CREATE GROUP", |transaction| transaction.put_objects(changed))?;
     Ok(ObjectResult::Nothing)
 }
 
@@ -60,7 +63,10 @@ pub fn alter(ctx: &StatementContext, name: &TableReference, change: &GroupChange
     match change {
         GroupChange::Add(names) => {
             let members = objects(ctx, &catalog, names)?;
-            put(ctx, "ALTER GROUP", added_to(&catalog, &around, members)?)?;
+            let mut changed = added_to(&catalog, &around, members)?;
+            // Its row is written too, so that a transaction that drops the group conflicts with this one.
+            changed.push(around);
+            put(ctx, "ALTER GROUP", changed)?;
         }
         GroupChange::Remove(names) => {
             let mut members = objects(ctx, &catalog, names)?;
@@ -72,6 +78,7 @@ pub fn alter(ctx: &StatementContext, name: &TableReference, change: &GroupChange
             members.iter_mut().for_each(|member| {
                 member.groups.remove(&around.id);
             });
+            members.push(around);
             put(ctx, "ALTER GROUP", members)?;
         }
         GroupChange::Rename(to) => {
@@ -126,14 +133,14 @@ pub fn drop_group(ctx: &StatementContext, name: &TableReference, if_exists: bool
     };
     check_owner(ctx, &dropped)?;
     check_changeable(&dropped)?;
-    let members = catalog.objects().members(dropped.id)?.len();
+    // Hidden members leave the group with it, and are not counted.
+    let members = catalog.get_all(&catalog.objects().members(dropped.id)?)?.len();
     if members > 0 && !cascade {
         let (name, them) = (qualified(&dropped.namespace, &dropped.name), if members == 1 { "object" } else { "objects" });
         let hint = "DROP GROUP … CASCADE drops it with the groups that are in it alone; tables, views and blobs stay".to_string();
         return Err(EngineError::Sql { message: format!("group {name} has {members} {them}"), position: None, hint: Some(hint) });
     }
     let below: Vec<ObjectId> = catalog.objects().below(dropped.id)?.into_iter().collect();
-    // A hidden member leaves the group with it.
     let below: Vec<ObjectRecord> = catalog.objects().get_all(&below)?;
     let gone = dropped_with(&dropped, &below);
     let (removed, mut left): (Vec<ObjectRecord>, Vec<ObjectRecord>) = below.into_iter().partition(|object| gone.contains(&object.id));

@@ -5,9 +5,12 @@ mod blobs;
 mod condition;
 mod groups;
 mod names;
+mod schema;
 mod search;
 mod tag_rows;
 mod tags;
+
+pub use schema::SchemaObjects;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;

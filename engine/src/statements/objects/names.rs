@@ -1,8 +1,8 @@
 //! From a name in a statement to an object, and to the right to change it.
 
 use datafusion::common::TableReference;
-use pmem_store::StoreError;
 use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
+use pmem_store::{GrantObject, StoreError};
 
 use crate::execution::StatementContext;
 use crate::statements::ddl::commit;
@@ -37,12 +37,17 @@ pub fn object(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, name: &Object
     Err(missing.into())
 }
 
+/// An error unless the user may make an object in this schema.
+fn check_new(ctx: &StatementContext, namespace: &str) -> Result<(), EngineError> {
+    if !ctx.catalog.snapshot().has_namespace(namespace) {
+        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace.to_string() }.into());
+    }
+    ctx.catalog.check(|authorization| authorization.schema(Privilege::Create, namespace))
+}
+
 /// A group or blob that is not in the store yet.
 pub fn new_object(ctx: &StatementContext, kind: ObjectKind, namespace: String, name: String) -> Result<ObjectRecord, EngineError> {
-    if !ctx.catalog.snapshot().has_namespace(&namespace) {
-        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
-    }
-    ctx.catalog.check(|authorization| authorization.schema(Privilege::Create, &namespace))?;
+    check_new(ctx, &namespace)?;
     let id = ctx.engine.store.new_table_id();
     let owner = ctx.catalog.user().map(str::to_string);
     Ok(ObjectRecord { namespace, name, owner, ..ObjectRecord::new(id, kind, now_ms()) })
@@ -55,9 +60,13 @@ pub fn renamed(
     object: ObjectRecord,
     to: &TableReference,
 ) -> Result<ObjectRecord, EngineError> {
-    let (namespace, name) = resolve(to)?;
-    if !ctx.catalog.snapshot().has_namespace(&namespace) {
-        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
+    // As for a table, a name without a schema stays in the schema.
+    let (namespace, name) = match to {
+        TableReference::Bare { table } => (object.namespace.clone(), table.to_string()),
+        _ => resolve(to)?,
+    };
+    if namespace != object.namespace {
+        check_new(ctx, &namespace)?;
     }
     let renamed = ObjectRecord { namespace, name, ..object };
     catalog.objects().require_free_name(&renamed)?;
@@ -72,15 +81,31 @@ pub fn group(catalog: &ObjectCatalog<'_>, name: &TableReference) -> Result<Objec
 /// An error unless the user owns the object.
 pub fn check_owner(ctx: &StatementContext, object: &ObjectRecord) -> Result<(), EngineError> {
     let snapshot = ctx.catalog.snapshot();
-    ctx.catalog.check(|authorization| match object.kind {
-        ObjectKind::Table => authorization.known_table(Privilege::Ownership, object.id, &object.namespace, &object.name),
-        ObjectKind::View => match snapshot.view(&object.namespace, &object.name)? {
-            Some(view) => authorization.view(Privilege::Ownership, &view),
-            None => Err(StoreError::no_table(&object.namespace, &object.name).into()),
-        },
-        ObjectKind::Group | ObjectKind::Blob => {
-            authorization.owned_object(object.id, object.kind.word(), &qualified(&object.namespace, &object.name), object.owner.as_deref())
-        }
+    ctx.catalog.check(|authorization| {
+        let (namespace, name) = (object.namespace.as_str(), object.name.as_str());
+        let noted = match object.kind {
+            ObjectKind::Table => {
+                authorization.known_table(Privilege::Ownership, object.id, namespace, name)?;
+                GrantObject::Table(object.id)
+            }
+            ObjectKind::View => {
+                let view = snapshot.view(namespace, name)?.ok_or_else(|| StoreError::no_table(namespace, name))?;
+                authorization.view(Privilege::Ownership, &view)?;
+                GrantObject::View(namespace.to_string(), name.to_string())
+            }
+            ObjectKind::Group | ObjectKind::Blob => {
+                authorization.owned_object(object.kind.word(), &qualified(namespace, name), object.ownership())?;
+                if authorization.made(object.ownership()) {
+                    return Ok(());
+                }
+                match object.kind {
+                    ObjectKind::Group => GrantObject::Group(object.id),
+                    _ => GrantObject::Blob(object.id),
+                }
+            }
+        };
+        authorization.note_object_change(noted, namespace, name);
+        Ok(())
     })
 }
 

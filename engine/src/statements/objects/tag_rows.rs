@@ -1,6 +1,7 @@
 //! TAG OBJECTS FROM a query: each row names an object and gives it tags.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringViewArray};
 use arrow::compute::cast;
@@ -121,9 +122,9 @@ pub fn put_tags(batch: &RecordBatch, others: &[&str], of_rows: &mut [Attributes]
 
 fn put_column(key: &str, column: &ArrayRef, of_rows: &mut [Attributes]) -> Result<(), EngineError> {
     check_key(key).map_err(StoreError::from)?;
-    let values = Values::of(column);
+    let (name, values): (Arc<str>, _) = (key.into(), Values::of(column));
     for (row, attributes) in of_rows.iter_mut().enumerate().filter(|(row, _)| column.is_valid(*row)) {
-        attributes.insert(key.to_string(), values.get(key, row)?);
+        attributes.insert(Arc::clone(&name), values.get(key, row)?);
     }
     Ok(())
 }
@@ -133,12 +134,19 @@ fn put_maps(column: &ArrayRef, of_rows: &mut [Attributes]) -> Result<(), EngineE
     let maps = column.as_map();
     let keys = cast_to(maps.keys(), &DataType::Utf8)?;
     let (keys, values) = (keys.as_string::<i32>(), Values::of(maps.values()));
+    let mut names: HashMap<&str, Arc<str>> = HashMap::new();
     for (row, attributes) in of_rows.iter_mut().enumerate().filter(|(row, _)| maps.is_valid(*row)) {
         let entries = maps.value_offsets()[row] as usize..maps.value_offsets()[row + 1] as usize;
         for entry in entries.filter(|entry| maps.values().is_valid(*entry)) {
             let key = keys.value(entry);
-            check_key(key).map_err(StoreError::from)?;
-            attributes.insert(key.to_string(), values.get(key, entry)?);
+            let name = match names.get(key) {
+                Some(name) => Arc::clone(name),
+                None => {
+                    check_key(key).map_err(StoreError::from)?;
+                    Arc::clone(names.entry(key).or_insert(key.into()))
+                }
+            };
+            attributes.insert(name, values.get(key, entry)?);
         }
     }
     Ok(())

@@ -36,7 +36,7 @@ pub fn comment(ctx: &StatementContext, on: &ObjectName, comment: Option<String>)
 pub fn tag(ctx: &StatementContext, selection: &Selection, tags: &[Tag]) -> Result<ObjectResult, EngineError> {
     let new = values_of(ctx, tags)?;
     change(ctx, "TAG", selection, |object| {
-        object.attributes.extend(new.iter().map(|(key, value)| (key.clone(), value.clone())));
+        object.attributes.extend(new.clone());
         Ok(())
     })
 }
@@ -106,7 +106,7 @@ pub fn values_of(ctx: &StatementContext, tags: &[Tag]) -> Result<Attributes, Eng
             let hint = "UNTAG removes a tag: what an object does not have is NULL in conditions".to_string();
             return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
         }
-        values.insert(tag.key.clone(), value_of(&ctx.state, &tag.value)?);
+        values.insert(tag.key.as_str(), value_of(&ctx.state, &tag.value)?);
     }
     Ok(values)
 }

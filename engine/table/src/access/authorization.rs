@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pmem_store::{DEFAULT_NAMESPACE, GrantObject, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
+use pmem_store::{DEFAULT_NAMESPACE, GrantObject, ObjectOwner, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
 
 use super::effective_privileges::EffectivePrivileges;
 use super::used_privileges::UsedPrivileges;
@@ -103,14 +103,36 @@ impl Authorization {
         Ok(())
     }
 
-    /// Whether the user owns this group or blob. What the process itself made belongs to admins, and to those who were granted it.
-    pub fn owns_object(&self, id: TableId, owner: Option<&str>) -> bool {
-        owner.is_some_and(|owner| self.has_name(owner)) || self.effective_privileges.on_object(id).has(Privilege::Ownership)
+    /// Whether the user has made this group or blob, which nobody can take away.
+    pub fn made(&self, object: ObjectOwner<'_>) -> bool {
+        object.owner == Some(self.user()) && object.created_at_ms >= self.effective_privileges.user_created_at_ms
+    }
+
+    /// On a group or blob. The owner of a schema owns everything in it, as for tables.
+    pub fn on_object(&self, object: ObjectOwner<'_>) -> Privileges {
+        match self.made(object) {
+            true => Privileges::EVERY,
+            false => self.effective_privileges.on_object(object.id).and(self.on_schema(object.namespace).for_views()),
+        }
+    }
+
+    /// The open transaction changes what is kept of an object beside its rows: the user must still own it at the commit.
+    pub fn note_object_change(&self, object: GrantObject, namespace: &str, name: &str) {
+        let Some(base) = &self.base else { return };
+        let is_older = match &object {
+            GrantObject::Table(id) => base.changed_version(*id).is_some(),
+            GrantObject::View(namespace, name) => has_view(base, namespace, name),
+            GrantObject::Group(id) | GrantObject::Blob(id) => base.objects().is_ok_and(|objects| matches!(objects.get(*id), Ok(Some(_)))),
+            GrantObject::Schema(_) | GrantObject::Store => false,
+        };
+        if is_older {
+            self.used.note_always(Privilege::Ownership, object, namespace, name);
+        }
     }
 
     /// An error unless the user owns this group or blob.
-    pub fn owned_object(&self, id: TableId, kind: &str, name: &str, owner: Option<&str>) -> Result<(), EngineError> {
-        match self.owns_object(id, owner) {
+    pub fn owned_object(&self, kind: &str, name: &str, object: ObjectOwner<'_>) -> Result<(), EngineError> {
+        match self.on_object(object).has(Privilege::Ownership) {
             true => Ok(()),
             false => Err(EngineError::Denied {
                 message: format!("you may not do this: {kind} {name} belongs to somebody else"),
@@ -194,8 +216,8 @@ impl Visibility for Authorization {
         !self.on_view(&view.namespace, &view.name).is_none()
     }
 
-    fn has_object(&self, id: TableId, owner: Option<&str>) -> bool {
-        owner.is_some_and(|owner| self.has_name(owner)) || !self.effective_privileges.on_object(id).is_none()
+    fn has_object(&self, object: ObjectOwner<'_>) -> bool {
+        !self.on_object(object).is_none()
     }
 }
 

@@ -13,6 +13,8 @@ use common::privilege::{Privilege, Privileges};
 #[derive(Debug)]
 pub struct EffectivePrivileges {
     pub identity: Identity,
+    /// What is older belonged to another user of this name.
+    pub user_created_at_ms: u64,
     /// The user's name and all roles.
     pub names: BTreeSet<String>,
     store: Privileges,
@@ -30,6 +32,8 @@ impl EffectivePrivileges {
     /// `snapshot` says which objects are in which groups.
     pub fn of(access: &Access, identity: Identity, snapshot: &Snapshot) -> Result<EffectivePrivileges, StoreError> {
         let mut effective_privileges = EffectivePrivileges::without(identity);
+        let user = access.principal(effective_privileges.identity.name());
+        effective_privileges.user_created_at_ms = user.map_or(0, |user| user.created_at_ms);
         effective_privileges.names = all_roles(access, effective_privileges.identity.name());
         for (object, words) in effective_privileges.names.clone().iter().flat_map(|name| access.grants_to(name)) {
             let has = effective_privileges.place(object);
@@ -52,6 +56,10 @@ impl EffectivePrivileges {
         let (objects, views) = (snapshot.objects()?, snapshot.views()?);
         let read = Privileges::NONE.with(Privilege::Select);
         for group in self.read_groups.clone() {
+            // Grants stay a while after their group was dropped.
+            if objects.get(group)?.is_none() {
+                continue;
+            }
             for (id, kind) in objects.kinds_below(group)? {
                 let view = |id: ObjectId| views.iter().find(|view| view.id == id);
                 let object = match kind {
@@ -82,7 +90,17 @@ impl EffectivePrivileges {
     fn without(identity: Identity) -> EffectivePrivileges {
         let (schemas, tables, views, objects) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         let (names, read_groups) = (BTreeSet::new(), Vec::new());
-        EffectivePrivileges { identity, names, store: Privileges::NONE, schemas, tables, views, objects, read_groups }
+        EffectivePrivileges {
+            identity,
+            user_created_at_ms: 0,
+            names,
+            store: Privileges::NONE,
+            schemas,
+            tables,
+            views,
+            objects,
+            read_groups,
+        }
     }
 
     fn place(&mut self, object: &GrantObject) -> &mut Privileges {

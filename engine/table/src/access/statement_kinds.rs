@@ -8,13 +8,18 @@ use datafusion::sql::sqlparser::ast;
 
 use super::authorization::Authorization;
 use common::error::EngineError;
-use sql::{MaintenanceStatement, Parsed, VersionStatement};
+use sql::{MaintenanceStatement, ObjectStatement, Parsed, VersionStatement};
 
 pub fn check_statement_kind(authorization: &Authorization, parsed: &Parsed) -> Result<(), EngineError> {
     match parsed {
         Parsed::CopyFrom(_) => authorization.files("COPY FROM a file"),
         Parsed::CopyTo(_) => authorization.files("COPY TO a file"),
-        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Access(_) | Parsed::Objects(_) => Ok(()),
+        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Access(_) => Ok(()),
+        Parsed::Objects(statement) => match statement {
+            ObjectStatement::CopyBlobFrom { .. } => authorization.files("COPY BLOB FROM a file"),
+            ObjectStatement::CopyBlobTo { .. } => authorization.files("COPY BLOB TO a file"),
+            _ => Ok(()),
+        },
         Parsed::Versions(statement) => match statement {
             VersionStatement::ShowSnapshots | VersionStatement::Restore { .. } => Ok(()),
             VersionStatement::CreateSnapshot { .. } => authorization.admin("CREATE SNAPSHOT"),

@@ -19,13 +19,25 @@ struct UsedPrivilege {
     schema: String,
     name: String,
     privilege: Privilege,
+    /// Also where the transaction has not changed the object itself, but what is kept of it elsewhere.
+    is_always_needed: bool,
 }
 
 impl UsedPrivileges {
     pub fn note(&self, privilege: Privilege, object: GrantObject, schema: &str, name: &str) {
+        self.note_use(privilege, object, schema, name, false);
+    }
+
+    /// For a change of the tags, the comment or the groups of an object.
+    pub fn note_always(&self, privilege: Privilege, object: GrantObject, schema: &str, name: &str) {
+        self.note_use(privilege, object, schema, name, true);
+    }
+
+    fn note_use(&self, privilege: Privilege, object: GrantObject, schema: &str, name: &str, is_always_needed: bool) {
         let mut used = self.0.lock();
-        if !used.iter().any(|other| other.privilege == privilege && other.object == object) {
-            used.push(UsedPrivilege { object, schema: schema.to_string(), name: name.to_string(), privilege });
+        match used.iter_mut().find(|other| other.privilege == privilege && other.object == object) {
+            Some(other) => other.is_always_needed |= is_always_needed,
+            None => used.push(UsedPrivilege { object, schema: schema.to_string(), name: name.to_string(), privilege, is_always_needed }),
         }
     }
 
@@ -48,7 +60,7 @@ impl UsedPrivileges {
     /// The first privilege that `effective_privileges` no longer has, among those on objects for which `asked_for` is true.
     pub fn missing(&self, effective_privileges: &EffectivePrivileges, asked_for: impl Fn(&GrantObject) -> bool) -> Option<String> {
         let used = self.0.lock();
-        let mut asked_for = used.iter().filter(|used| asked_for(&used.object));
+        let mut asked_for = used.iter().filter(|used| used.is_always_needed || asked_for(&used.object));
         asked_for.find(|used| !used.among(effective_privileges).has(used.privilege)).map(UsedPrivilege::words)
     }
 }

@@ -145,7 +145,11 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, staged:
                 constraints: constraints.map_err(|error: EngineError| StoreError::Refused(error.to_string()))?,
                 options: declared.options.clone(),
             };
+            let replaced = transaction.snapshot().table_record(namespace, table).filter(|_| *replace).map(|record| record.id);
             transaction.create_table(id, new, *replace)?;
+            if let Some(replaced) = replaced {
+                transaction.remove_objects(&[replaced])?;
+            }
         }
     }
     staged.add_to(transaction, !cluster_key.is_empty())

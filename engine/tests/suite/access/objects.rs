@@ -111,3 +111,74 @@ fn wrong_grants_on_groups_are_refused() {
     ann.error("PUBLISH GROUP");
     ann.error("PUBLISH TABLE t");
 }
+
+#[test]
+fn a_schema_takes_its_groups_and_blobs_along_and_their_grants() {
+    let db = with_group();
+    let (ann, bob) = (db.as_user("ann"), db.as_user("bob"));
+    db.run("CREATE SCHEMA s");
+    db.run("GRANT OWNERSHIP ON SCHEMA s TO ann");
+    ann.run("CREATE GROUP s.shared");
+    ann.run("ALTER GROUP s.shared ADD TABLE t");
+    ann.run("COPY BLOBS FROM (SELECT 's' AS schema_name, 'b' AS name, 'x' AS content)");
+    ann.run("GRANT SELECT ON GROUP s.shared TO bob");
+    assert_eq!(bob.rows("SELECT a FROM t"), ["1"]);
+    assert!(ann.error("DROP SCHEMA s").to_string().contains("not empty"));
+    ann.run("ALTER GROUP s.shared SET (read_only)");
+    assert!(ann.error("DROP SCHEMA s CASCADE").to_string().contains("read-only"));
+    ann.run("ALTER GROUP s.shared SET (read_only = false)");
+    ann.run("DROP SCHEMA s CASCADE");
+    bob.error("SELECT a FROM t");
+    db.run("CREATE SCHEMA s");
+    assert_eq!(db.rows("SELECT count(*) FROM system.objects WHERE schema_name = 's'"), ["0"]);
+    assert_eq!(db.rows("SELECT count(*) FROM system.blobs"), ["0"]);
+    assert_eq!(
+        db.engine.store().snapshot().unwrap().objects().unwrap().all().unwrap().iter().filter(|object| object.name == "shared").count(),
+        0
+    );
+}
+
+#[test]
+fn a_later_user_of_the_same_name_owns_nothing_of_the_former_one() {
+    let db = with_group();
+    db.run("DROP USER ann");
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    db.run("CREATE USER ann PASSWORD 'pw-ann'");
+    let ann = db.as_user("ann");
+    assert!(ann.rows("FIND OBJECTS").is_empty());
+    ann.error("DROP GROUP g CASCADE");
+}
+
+#[test]
+fn a_right_that_was_revoked_since_does_not_commit_a_tag_or_a_member() {
+    let db = with_group();
+    let (ann, bob) = (db.as_user("ann"), db.as_user("bob"));
+    ann.run("GRANT OWNERSHIP ON t TO bob");
+    bob.run("BEGIN");
+    bob.run("TAG TABLE t SET (stolen = true)");
+    ann.run("REVOKE OWNERSHIP ON t FROM bob");
+    bob.denied("COMMIT");
+    assert!(ann.rows("FIND OBJECTS WHERE stolen").is_empty());
+    bob.run("BEGIN");
+    bob.run("CREATE TABLE own AS SELECT 1 AS a");
+    bob.run("CREATE GROUP own_group");
+    bob.run("ALTER GROUP own_group ADD TABLE own");
+    bob.run("COMMIT");
+    assert_eq!(bob.rows("FIND OBJECTS IN GROUP own_group").len(), 1);
+}
+
+#[test]
+fn blobs_go_to_files_only_with_the_privilege_and_to_schemas_where_one_may_create() {
+    let db = with_group();
+    let (ann, bob) = (db.as_user("ann"), db.as_user("bob"));
+    ann.run("COPY BLOBS FROM (SELECT 'b' AS name, 'bytes' AS content)");
+    assert!(ann.denied("COPY BLOB b TO '/tmp/never'").contains("FILES"));
+    assert!(ann.denied("COPY BLOB b FROM '/etc/hostname'").contains("FILES"));
+    db.run("CREATE SCHEMA closed");
+    ann.error("ALTER BLOB b RENAME TO closed.b");
+    assert!(bob.rows("SELECT * FROM system.blobs").is_empty());
+    assert_eq!(bob.error("DROP BLOB b").to_string(), "blob \"b\" does not exist");
+    ann.run("GRANT SELECT ON BLOB b TO bob");
+    assert_eq!(bob.rows("SELECT size_bytes FROM system.blobs WHERE name = 'b'"), ["5"]);
+    bob.denied("DROP BLOB b");
+}

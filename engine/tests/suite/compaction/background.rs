@@ -49,6 +49,26 @@ fn many_small_writes_leave_few_segments() {
 }
 
 #[test]
+fn tags_and_blobs_are_found_after_their_tables_were_compacted() {
+    let db = Db::with(with(quick()));
+    for at in 0..30 {
+        let rows = "concat('b', i) AS name, CAST(repeat('x', i) AS BYTEA) AS content, i AS n, 'all' AS label";
+        db.run(&format!("COPY BLOBS FROM (SELECT {rows} FROM range({}, {}) AS r(i))", at * 50, at * 50 + 50));
+        db.run("CHECKPOINT");
+    }
+    db.run("TAG OBJECTS WHERE n < 100 SET (label = 'few')");
+    let segments = |name: &str| -> Vec<pmem_store::TableSegment> {
+        db.engine.store().snapshot().unwrap().table("system", name).unwrap().unwrap().segments().to_vec()
+    };
+    assert!(eventually(|| segments("objects").len() < 12 && segments("blobs").len() < 12));
+    assert!(segments("objects").iter().all(|segment| segment.open().unwrap().attribute_index().unwrap().is_some()));
+    assert_eq!(db.rows("FIND BLOBS WHERE n BETWEEN 95 AND 104").len(), 10);
+    assert_eq!(db.rows("FIND BLOBS WHERE label = 'few' AND n > 89").len(), 10);
+    assert_eq!(db.rows("SELECT count(*), sum(octet_length(content)) FROM system.blobs"), ["1500|1124250"]);
+    assert_eq!(db.rows("SELECT octet_length(content) FROM system.blobs WHERE name = 'b777'"), ["777"]);
+}
+
+#[test]
 fn much_deleted_segments_are_rewritten_and_dead_ones_dropped() {
     let db = Db::with(with(quick()));
     db.load("t", &[], &numbers(0, 50_000));

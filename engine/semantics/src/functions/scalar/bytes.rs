@@ -10,15 +10,31 @@ use datafusion::common::{Result, exec_err};
 use datafusion::functions::string::octet_length;
 use datafusion::functions::unicode as of_texts;
 use datafusion::functions::utils::make_scalar_function;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion::logical_expr::{
-    Coercion, ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, TypeSignatureClass,
+    Coercion, ColumnarValue, Documentation, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    TypeSignatureClass,
 };
 
 pub fn all() -> [ScalarUDF; 2] {
+    [substr(), with_bytes(octet_length(), vec![vec![]], BytesFunction::OctetLength)]
+}
+
+fn substr() -> ScalarUDF {
     let whole = vec![TypeSignatureClass::Native(logical_int32())];
     let int64 = Coercion::new_implicit(TypeSignatureClass::Native(logical_int64()), whole, NativeType::Int64);
-    let substr = with_bytes(of_texts::substr(), vec![vec![int64.clone()], vec![int64.clone(), int64]], BytesFunction::Substr);
-    [substr, with_bytes(octet_length(), vec![vec![]], BytesFunction::OctetLength)]
+    with_bytes(of_texts::substr(), vec![vec![int64.clone()], vec![int64.clone(), int64]], BytesFunction::Substr)
+}
+
+/// DataFusion's planner calls its own `substr`, because the parser has a form of its own for it.
+#[derive(Debug)]
+pub struct SubstringOfBytes;
+
+impl ExprPlanner for SubstringOfBytes {
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(substr()), args))))
+    }
 }
 
 /// The function for bytes too. `others` are the arguments that may follow them.

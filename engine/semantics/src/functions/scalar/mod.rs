@@ -18,6 +18,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::ScalarUDF;
 
 use super::bounded::counted;
+pub use bytes::SubstringOfBytes;
 pub use get_field::take_own_field;
 pub use lists::of_elements;
 pub use round::take_computed_digits;
