@@ -81,9 +81,9 @@ fn two_transactions_that_change_one_object_conflict_and_those_of_different_ones_
 
 #[test]
 fn two_transactions_that_make_the_first_row_of_an_object_or_the_same_name_conflict() {
-    let (_dir, store) = fresh();
+    let (_dir, store) = store_with(&[ints(0..1)]);
     put(&store, vec![group(&store, "first")]).unwrap();
-    let table = tagged(ObjectRecord::new(store.new_table_id(), ObjectKind::Table, 0), "a", 1);
+    let table = tagged(ObjectRecord::new(table(&store, "t").record().id, ObjectKind::Table, 0), "a", 1);
     for pair in [[table.clone(), tagged(table, "b", 2)], [group(&store, "same"), group(&store, "same")]] {
         let transactions = pair.map(|record| {
             let mut transaction = store.begin().unwrap();
@@ -98,8 +98,8 @@ fn two_transactions_that_make_the_first_row_of_an_object_or_the_same_name_confli
 
 #[test]
 fn a_row_that_says_nothing_is_removed_and_an_older_version_still_has_it() {
-    let (_dir, store) = fresh();
-    let table = ObjectRecord::new(store.new_table_id(), ObjectKind::Table, 5);
+    let (_dir, store) = store_with(&[ints(0..1)]);
+    let table = ObjectRecord::new(table(&store, "t").record().id, ObjectKind::Table, 5);
     put(&store, vec![tagged(table.clone(), "a", 1)]).unwrap();
     let before = store.snapshot().unwrap();
     put(&store, vec![table.clone()]).unwrap();

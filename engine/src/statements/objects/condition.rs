@@ -100,6 +100,8 @@ fn comparison(state: &SessionState, left: &Expr, op: &BinaryOperator, right: &Ex
     let compared = match (key_of(left), key_of(right)) {
         (Ok(key), _) => compared(state, key, operator, right)?,
         (Err(_), Ok(key)) => compared(state, key, reversed, left)?,
+        // The name of a tag that cannot be one.
+        (Err(error @ EngineError::Store(_)), _) | (_, Err(error @ EngineError::Store(_))) => return Err(error),
         (Err(_), Err(_)) => return Err(whole()),
     };
     Ok(negated_if(is_negated, compared))
