@@ -61,11 +61,11 @@ class Data:
             row = int(random.integers(self.objects))
             columns = random.permutation(self.tags_each)[:4]
             exact = [(f"k{self.keys[row, at]}", int(self.values[row, at]), int(self.values[row, at])) for at in columns]
-            name, value, _ = exact[1]
+            name, value, _ = exact[-1]
             low = max(0, min(VALUES - RANGE, value - RANGE // 2))
             queries["Q1"].append(exact[:1])
             queries["Q2"].append(exact)
-            queries["Q3"].append([exact[0], (name, low, low + RANGE - 1)])
+            queries["Q3"].append([exact[0], (name, low, low + RANGE - 1)] if len(exact) > 1 else exact)
         return queries
 
 

@@ -34,7 +34,7 @@ class Metadata(clients.Secured):
         schemas = self.objects("db_schemas")
         self.assertEqual([schema["db_schema_name"] for schema in schemas], ["information_schema", "main", "system"])
         self.assertTrue(all(schema["db_schema_tables"] is None for schema in schemas))
-        (table,) = self.tables("tables", table_name_filter="obj%")
+        (table,) = self.tables("tables", db_schema_filter="main", table_name_filter="obj%")
         self.assertEqual(table, {"table_name": name, "table_type": "TABLE", "table_columns": None, "table_constraints": None})
         found = {table["table_name"] for table in self.tables("tables", db_schema_filter="system")}
         self.assertTrue({"queries", "segments"} <= found, found)
