@@ -118,7 +118,7 @@ fn batch(schema: &SchemaRef, found: &[ObjectRecord], blobs: &Blobs, reads_conten
             continue;
         };
         if content.len() > VIEW_BYTES_MAX {
-            let hint = "COPY BLOB … TO a file, or read it in Python with con.blob(…)";
+            let hint = "COPY BLOB … TO a file";
             let what = format!("blob \"{}\" of {} bytes as a value of a query", blob.name, content.len());
             return Err(EngineError::unsupported(what, Some(hint)).into_datafusion());
         }

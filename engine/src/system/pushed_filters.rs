@@ -7,14 +7,14 @@ use pmem_store::attributes::{AttributeValue, check_key};
 use pmem_store::objects::{Comparison, Predicate, PropertyKey};
 
 /// A column compared with a constant.
-pub struct ColumnComparison<'a> {
-    pub column: &'a str,
-    pub operator: Comparison,
-    pub value: AttributeValue,
+struct ColumnComparison<'a> {
+    column: &'a str,
+    operator: Comparison,
+    value: AttributeValue,
 }
 
 /// The comparisons among the filters, all of which hold.
-pub fn comparisons(filters: &[Expr]) -> Vec<ColumnComparison<'_>> {
+fn comparisons(filters: &[Expr]) -> Vec<ColumnComparison<'_>> {
     let mut found = Vec::new();
     filters.iter().for_each(|filter| collect(filter, &mut found));
     found

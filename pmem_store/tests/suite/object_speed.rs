@@ -1,4 +1,4 @@
-//! How fast objects are written and found. `make bench-objects` runs it: it asserts no time.
+//! How fast objects are written and found. The command is in bench/README.md: it asserts no time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,39 +8,26 @@ use pmem_store::objects::{Comparison, ObjectCatalog, ObjectKind, ObjectRecord, P
 
 use crate::helpers::*;
 
-const KEYS: u64 = 200;
+const KEYS: usize = 200;
 const ATTRIBUTES: usize = 16;
-const VALUES: u64 = 1_000;
+const VALUES: usize = 1_000;
 
-/// SplitMix64, so that the data is the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (value ^ (value >> 31)) % limit
-    }
-}
-
-fn is(key: u64, operator: Comparison, value: u64) -> Predicate {
+fn is(key: usize, operator: Comparison, value: usize) -> Predicate {
     Predicate::Compare { key: PropertyKey::Attribute(format!("k{key}")), operator, value: AttributeValue::Integer(value as i64) }
 }
 
 /// `QUIVER_OBJECTS` objects, a million by default.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "measures; run by the command in bench/README.md"]
 fn objects_are_written_and_found() {
     let count: usize = std::env::var("QUIVER_OBJECTS").map_or(1_000_000, |count| count.parse().unwrap());
     let (dir, store) = fresh();
     let mut random = Random(99);
     let names: Vec<Arc<str>> = (0..KEYS).map(|key| format!("k{key}").into()).collect();
-    let mut tags: Vec<Vec<(u64, u64)>> = Vec::with_capacity(count);
+    let mut tags: Vec<Vec<(usize, usize)>> = Vec::with_capacity(count);
     let records: Vec<ObjectRecord> = (0..count)
         .map(|at| {
-            let mut own: Vec<(u64, u64)> = Vec::with_capacity(ATTRIBUTES);
+            let mut own: Vec<(usize, usize)> = Vec::with_capacity(ATTRIBUTES);
             while own.len() < ATTRIBUTES {
                 let key = random.below(KEYS);
                 if own.iter().all(|(other, _)| *other != key) {
@@ -86,7 +73,7 @@ fn objects_are_written_and_found() {
     println!("first_search_ms {:.1}", began.elapsed().as_secs_f64() * 1e3);
     let mut queries: [Vec<(Predicate, usize)>; 3] = Default::default();
     for _ in 0..5_000 {
-        let object = random.below(count as u64) as usize;
+        let object = random.below(count);
         let own = &tags[object];
         queries[0].push((is(own[0].0, Comparison::Equal, own[0].1), object));
         let all = own[..4].iter().map(|(key, value)| is(*key, Comparison::Equal, *value)).collect();

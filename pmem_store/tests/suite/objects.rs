@@ -304,26 +304,15 @@ fn a_table_that_is_dropped_while_it_gets_its_first_tag_leaves_no_row() {
     assert!(store.snapshot().unwrap().objects().unwrap().is_empty());
 }
 
-/// SplitMix64.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (value ^ (value >> 31)) % limit
-    }
-
     fn scalar(&mut self) -> AttributeValue {
         let large = 1i64 << 60;
         match self.below(6) {
             0 => AttributeValue::Boolean(self.below(2) == 0),
-            1 => AttributeValue::Integer([-1, 0, 1, 2, large, large + 1, i64::MAX][self.below(7) as usize]),
-            2 => AttributeValue::Double([-1.5, -0.0, 0.0, 1.0, 2.5, large as f64, f64::NAN, f64::INFINITY][self.below(8) as usize]),
+            1 => AttributeValue::Integer([-1, 0, 1, 2, large, large + 1, i64::MAX][self.below(7)]),
+            2 => AttributeValue::Double([-1.5, -0.0, 0.0, 1.0, 2.5, large as f64, f64::NAN, f64::INFINITY][self.below(8)]),
             3 => AttributeValue::Timestamp(self.below(3) as i64 - 1),
-            _ => AttributeValue::Text(["", "a", "ab", "b", "a%", "\u{e4}"][self.below(6) as usize].to_string()),
+            _ => AttributeValue::Text(["", "a", "ab", "b", "a%", "\u{e4}"][self.below(6)].to_string()),
         }
     }
 
@@ -341,16 +330,16 @@ impl Random {
         let key = match self.below(8) {
             0 => PropertyKey::Kind,
             1 => PropertyKey::Name,
-            _ => PropertyKey::Attribute(["p", "q", "r", "gone"][self.below(4) as usize].to_string()),
+            _ => PropertyKey::Attribute(["p", "q", "r", "gone"][self.below(4)].to_string()),
         };
         match self.below(if depth == 0 { 5 } else { 9 }) {
             0 => Predicate::Exists(key),
             1 => {
-                let pattern = ["a%", "%b", "_", "", "a\\%", "%"][self.below(6) as usize].to_string();
+                let pattern = ["a%", "%b", "_", "", "a\\%", "%"][self.below(6)].to_string();
                 Predicate::Like { key, pattern, ignores_case: self.below(2) == 0 }
             }
             2..=4 => {
-                let operator = [Equal, Less, LessOrEqual, Greater, GreaterOrEqual][self.below(5) as usize];
+                let operator = [Equal, Less, LessOrEqual, Greater, GreaterOrEqual][self.below(5)];
                 Predicate::Compare { key, operator, value: self.scalar() }
             }
             5 => Predicate::Not(Box::new(self.predicate(depth - 1))),
