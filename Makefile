@@ -81,6 +81,12 @@ bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside
 bench-objects: deps build $(PYTHON_READY) ## a million objects by their tags, beside SQLite and DuckDB; ARGS='--objects 100000'
 	@$(PYTHON) bench/objects.py $(ARGS)
 
+bench-arrays: deps build $(PYTHON_READY) ## regions of arrays beside h5py, Zarr and numpy; ARGS='--size 256'
+	@$(PYTHON) bench/arrays.py $(ARGS)
+
+bench-blobs: deps build $(PYTHON_READY) ## a million blobs beside SQLite, files and h5py; ARGS='--blobs 100000'
+	@$(PYTHON) bench/blobs.py $(ARGS)
+
 bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node, at each level, beside CSV and fetching; ARGS='--sizes 1000'
 	@$(PYTHON) bench/pushdown.py $(ARGS)
 

@@ -203,7 +203,7 @@ pub struct RestoreArgs {
 
 #[derive(Args, Default)]
 pub struct ImportArgs {
-    /// Files, globs or directories. Without --table, each becomes a table of its own name
+    /// Files, globs or directories. Without --table, each becomes a table of its own name; HDF5, NetCDF-4, FITS and Zarr become arrays
     #[arg(value_name = "FILE|GLOB|DIR", required = true)]
     pub paths: Vec<String>,
     /// Load everything into this table

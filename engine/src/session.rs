@@ -22,6 +22,7 @@ use crate::sql_planner::explain_error::run_error;
 use crate::sql_planner::views::SqlViewPlanner;
 use crate::statements::access::run_access;
 use crate::statements::alter::alter_table;
+use crate::statements::arrays::run_arrays;
 use crate::statements::copy::copy_from;
 use crate::statements::copy_to::copy_to;
 use crate::statements::create_table::create_table;
@@ -238,6 +239,12 @@ impl Session {
                     ObjectResult::Rows(rows) => ctx.rows(StatementKind::Query, rows),
                     ObjectResult::Changed(count) => ctx.write_output(count),
                     ObjectResult::Nothing => Ok(ctx.nothing(StatementKind::Ddl)),
+                };
+            }
+            Parsed::Arrays(statement) => {
+                return match run_arrays(ctx, statement).await? {
+                    Some(cells) => ctx.write_output(cells),
+                    None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Maintenance(statement) => {

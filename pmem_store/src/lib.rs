@@ -42,8 +42,8 @@ mod versions;
 pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{
-    ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId, TableRecord,
-    VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId,
+    TableRecord, VersionRecord, ViewRecord,
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;

@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,10 @@ from .sources import Backend, Imported, ImportOptions
 from .table import Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    import xarray
+
+    from .array_object import Array
     from .matrix import Matrix
 
 _TEMPORARY = re.compile("volatile|temp", re.IGNORECASE)
@@ -130,6 +135,86 @@ class Connection(hints.Hints):
         """Writes many blobs in one commit: their bytes by name, and tags by name. A blob that is there already gets new bytes."""
         with self._registered(objects.rows_of_blobs(contents, tags, schema or names.DEFAULT_SCHEMA)) as name:
             return self._sql(f"COPY BLOBS FROM {name}").rows_changed or 0
+
+    def read_blobs(self, blobs: Iterable[str], *, schema: str | None = None) -> dict[str, pa.Buffer]:
+        """The bytes of many blobs by name, in few queries; of those there are. In process they are views of the mapped files."""
+        schema_literal = names.literal(schema or names.DEFAULT_SCHEMA)
+        found: dict[str, pa.Buffer] = {}
+        for wanted in _batches(blobs, objects.BLOBS_READ_AT_ONCE):
+            listed = ", ".join(map(names.literal, wanted))
+            sql = f"SELECT name, content FROM system.blobs WHERE schema_name = {schema_literal} AND name IN ({listed})"
+            found.update(objects.contents_of(self._sql(sql).arrow(views=True)))
+        return found
+
+    def array(self, name: str, schema: str | None = None) -> Array:
+        """The array of this name: `[…]` reads and writes regions of it as arrays of numpy."""
+        from .array_object import Array
+
+        return Array(self, name, schema)
+
+    def create_array(
+        self,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: Any = "float64",
+        *,
+        dims: Sequence[str] | None = None,
+        chunks: Sequence[int] | None = None,
+        fill_value: Any = None,
+        units: Mapping[str, str] | None = None,
+        mode: str = "create",
+        schema: str | None = None,
+    ) -> Array:
+        """Makes an array. A length of None grows with what is written; `mode` is `create` or `replace`; without `fill_value`, cells that
+        were never written are 0."""
+        from .array_object import create_sql
+
+        if mode not in ("create", "replace"):
+            raise ProgrammingError(f'there is no mode "{mode}" for an array', hint="use create or replace")
+        array = self.array(name, schema)
+        self._sql(create_sql(array._quoted, shape, dtype, dims, chunks, fill_value, units or {}, mode == "replace"))
+        return array
+
+    def write_array(self, name: str, values: Any, **options: Any) -> Array:
+        """Makes an array of these values in one commit. The other arguments are those of `create_array`."""
+        import numpy
+
+        values = numpy.asarray(values)
+        options = {"shape": values.shape, "dtype": values.dtype} | options
+        with self.one_commit():
+            array = self.create_array(name, **options)
+            # A dimension without limit has no cells yet.
+            array[tuple(slice(0, length) for length in values.shape)] = values
+        return array
+
+    def import_arrays(self, path: str | PathLike[str], **options: Any) -> list[Array]:
+        """The arrays of a file of HDF5, NetCDF-4, FITS, or of a directory of Zarr, in one commit: groups become groups, attributes tags.
+        `schema`; `group`, which gets them (the name of the file); `mode`: `create` or `replace`; `exclude` and `exclude_attributes`:
+        patterns of names to leave out; `file_format`, if the name of the file does not say it: `hdf5`, `fits` or `zarr`."""
+        from .array_files import import_arrays
+
+        return import_arrays(self, path, **options)
+
+    def export_arrays(self, path: str | PathLike[str], arrays: Iterable[str] | None = None, **options: Any) -> None:
+        """Arrays by name, or all of a `group` or `schema`, into one such file; tags become attributes."""
+        from .array_files import export_arrays
+
+        export_arrays(self, path, arrays, **options)
+
+    def dataset(self, schema: str | None = None, group: str | None = None) -> xarray.Dataset:
+        """The arrays of a schema, or of a group of it, as a data set of xarray, which reads what it needs."""
+        from .xarray_backend import dataset_of
+
+        return dataset_of(self, schema or names.DEFAULT_SCHEMA, group)
+
+    def write_dataset(
+        self, dataset: xarray.Dataset, schema: str | None = None, group: str | None = None, mode: str = "create"
+    ) -> list[Array]:
+        """The variables and coordinates of a data set of xarray as arrays, in one commit; their attributes become tags, and those of the
+        data set tags of `group`, which gets the arrays."""
+        from .xarray_backend import write_dataset
+
+        return write_dataset(self, dataset, schema or names.DEFAULT_SCHEMA, group, mode)
 
     @contextmanager
     def _registered(self, rows: Any) -> Iterator[str]:
@@ -252,6 +337,15 @@ class Connection(hints.Hints):
         if self._backend.in_transaction:
             self.commit()
 
+    @contextmanager
+    def one_commit(self) -> Iterator[Connection]:
+        """The open transaction, or one of its own."""
+        if self.in_transaction:
+            yield self
+        else:
+            with self.transaction():
+                yield self
+
     def begin(self) -> None:
         self._backend.begin()
 
@@ -309,6 +403,12 @@ def _check_text(statement: str) -> None:
 def check_mode(mode: str) -> None:
     if mode not in MODES:
         raise ProgrammingError(f'there is no mode "{mode}"', hint=f"use {', '.join(MODES[:-1])} or {MODES[-1]}")
+
+
+def _batches(values: Iterable[str], size: int) -> Iterator[list[str]]:
+    values = iter(values)
+    while batch := list(islice(values, size)):
+        yield batch
 
 
 def _option_texts(values: str | int | Sequence[str]) -> list[str]:

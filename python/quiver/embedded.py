@@ -149,6 +149,7 @@ os.register_at_fork(after_in_child=OpenStore.after_fork)
 
 
 class EmbeddedBackend:
+    is_local = True
     _alive: weakref.WeakSet[EmbeddedBackend] = weakref.WeakSet()
 
     def __init__(self, store: OpenStore):

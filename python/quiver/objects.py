@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,10 @@ from .errors import ProgrammingError
 if TYPE_CHECKING:
     from .connection import Connection
     from .table import Table
+
+
+# So many names of blobs are in one query.
+BLOBS_READ_AT_ONCE = 1_000
 
 
 class NamedObject:
@@ -146,7 +151,7 @@ class Blob(NamedObject):
         rows = self._connection._sql(sql, [self.schema_name, self.name]).arrow(views=True)
         if not rows.num_rows:
             raise ProgrammingError(f'blob "{self.name}" does not exist', hint="FIND BLOBS lists those there are")
-        return _only_value(rows["content"].chunk(0))
+        return next(_values(rows["content"].chunk(0)))
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """A range of its bytes; what lies beyond its end is left out, as for a file."""
@@ -169,15 +174,19 @@ class Blob(NamedObject):
             file.write(self.buffer())
 
 
-def _only_value(array: pa.Array) -> pa.Buffer:
-    """The bytes of an array of one value, without a copy if the value is long enough to be in a buffer of its own."""
+def contents_of(rows: pa.Table) -> Iterator[tuple[str, pa.Buffer]]:
+    """Name and bytes of each row."""
+    for batch in rows.to_batches():
+        yield from zip(batch["name"].to_pylist(), _values(batch["content"]))
+
+
+def _values(array: pa.Array) -> Iterator[pa.Buffer]:
+    """The bytes of each value, without a copy if the value is long enough to be in a buffer of its own. This is the layout of Arrow's
+    binary views: a length, and then the bytes, or their beginning, the number of a buffer, and an offset in it."""
     buffers = array.buffers()
-    length = int.from_bytes(buffers[1][16 * array.offset : 16 * array.offset + 4].to_pybytes(), "little")
-    view = buffers[1].slice(16 * array.offset, 16)
-    if length <= 12:
-        return view.slice(4, length)
-    index, start = (int.from_bytes(view[at : at + 4].to_pybytes(), "little") for at in (8, 12))
-    return buffers[2 + index].slice(start, length)
+    views = buffers[1].slice(16 * array.offset, 16 * len(array))
+    for at, (length, _, number, start) in enumerate(struct.iter_unpack("<iiii", views)):
+        yield views.slice(16 * at + 4, length) if length <= 12 else buffers[2 + number].slice(start, length)
 
 
 def rows_of_blobs(contents: Mapping[str, Any], tags: Mapping[str, Mapping[str, Any]] | None, schema: str) -> pa.Table:

@@ -62,6 +62,9 @@ class Source(Protocol):
 class Backend(Protocol):
     """One session of an engine."""
 
+    # Whether the files of the store are mapped in this process.
+    is_local: bool
+
     @property
     def uri(self) -> str: ...
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> Source: ...

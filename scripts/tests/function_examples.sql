@@ -10,6 +10,10 @@ COPY scores TO 'scores.json';
 COPY scores TO 'scores.arrow';
 CREATE TABLE squares AS SELECT 0 AS i, 0 AS j, CAST([1, 2, 3, 4] AS TENSOR(DOUBLE, 2, 2)) AS block;
 CREATE TABLE pairs AS SELECT 0 AS i, CAST([1, 1] AS DOUBLE[2]) AS block;
+CREATE ARRAY grid (y 2, x 3) OF INTEGER WITH TAGS (level = 0);
+UPDATE ARRAY grid SET REGION [:, :] = [1, 2, 3, 4, 5, 6];
+CREATE GROUP mesh;
+ALTER GROUP mesh ADD ARRAY grid;
 CREATE EXTERNAL TABLE choices STORED AS ARROW LOCATION 'choices.arrow';
 
 -- ## Numbers
@@ -683,6 +687,18 @@ matrix_vector('squares', 'pairs');
 -- matrix_norm(table text) → table
 -- Norms of a matrix in blocks.
 matrix_norm('squares');
+-- region(array text[, slices text]) → table
+-- A row for each cell of a region of an array: see [arrays.md](arrays.md).
+SELECT y, x, value FROM region('grid', [0, 1:]) ORDER BY x;
+-- array_region(array text[, slices text]) → table
+-- A region of an array as one tensor, also as an expression.
+array_region('grid', [:, ::2]);
+-- finest_region(group text[, slices text]) → table
+-- A region of arrays of several resolutions, which are the levels of a group: the finest cells there are, and the level of each.
+finest_region('mesh', [1, :]);
+-- chunks(array text) → table
+-- The chunks of an array that were written.
+SELECT y, x, least, greatest FROM chunks('grid');
 -- read_csv(path text or list[, option = value, …]) → table
 -- The rows of CSV files.
 SELECT name, hours FROM read_csv('scores.csv', header = true);

@@ -1,5 +1,6 @@
-//! `quiver import`: files into tables, here or (`remote`) on a server.
+//! `quiver import`: files into tables, here or (`remote`) on a server; files of `arrays` become arrays.
 
+mod arrays;
 mod remote;
 
 use std::future::Future;
@@ -23,6 +24,9 @@ use crate::{store, table_name, units};
 const DEFAULT_NAMESPACE: &str = "main";
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: ImportArgs, quiet: bool) -> Result<()> {
+    if args.paths.iter().any(|path| arrays::is_array_file(path)) {
+        return arrays::import(&store, &connect, &args, quiet);
+    }
     let remote = login::options(&connect)?;
     if remote.is_none() {
         store::named_store(&store, "import")?;

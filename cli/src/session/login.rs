@@ -10,8 +10,8 @@ use flight_client::{Address, ConnectOptions, Login, Tls};
 use crate::args::ConnectArgs;
 use crate::errors::{CliError, Result};
 
-const PASSWORD_VARIABLE: &str = "QUIVER_PASSWORD";
-const TOKEN_VARIABLE: &str = "QUIVER_TOKEN";
+pub const PASSWORD_VARIABLE: &str = "QUIVER_PASSWORD";
+pub const TOKEN_VARIABLE: &str = "QUIVER_TOKEN";
 
 /// A password or token is one line; a longer file is something else.
 const SECRET_BYTES_MAX: u64 = 64 << 10;

@@ -48,7 +48,7 @@ pub fn table_named(args: &TableFunctionArgs<'_, '_>, tables: TablesOf, function:
     let state = state.ok_or_else(|| EngineError::internal(format!("{function} is called outside a session")))?;
     let readings = readings(text);
     for reference in &readings {
-        if let Some(table) = lookup(state, tables, reference.clone(), function)? {
+        if let Some(table) = named_table(state, tables, reference.clone(), function)? {
             return Ok(NamedTable { name: display_name(reference), table });
         }
     }
@@ -131,7 +131,8 @@ fn read_as(reference: &TableReference) -> String {
     }
 }
 
-fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position: usize) -> Result<&'a str> {
+/// A text among the arguments: that at `position`, from 0.
+pub fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position: usize) -> Result<&'a str> {
     let number = position + 1;
     let refused = |message: String, text: &str| {
         let hint = Some(format!("write it as a text: {function}('{text}', …)"));
@@ -154,7 +155,12 @@ fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position:
 
 /// Functions are called while a statement is planned, which is synchronous. Tables and views of the store are available at
 /// once.
-fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, function: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+pub fn named_table(
+    state: &SessionState,
+    tables: TablesOf,
+    reference: TableReference,
+    function: &str,
+) -> Result<Option<Arc<dyn TableProvider>>> {
     let table = reference.table().to_string();
     let name = display_name(&reference);
     let from = reference.to_quoted_string();

@@ -2,6 +2,7 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::objects::Tag;
 use super::order_clause::KeyColumn;
 use super::significant_tokens::{is_word, significant};
 
@@ -11,6 +12,7 @@ pub struct TableClauses {
     pub key: Vec<KeyColumn>,
     /// New names for the first columns of the query.
     pub names: Vec<String>,
+    pub tags: Vec<Tag>,
 }
 
 /// Cuts out the list, if the statement is a CREATE TABLE … AS that has one without types.

@@ -5,6 +5,7 @@
 pub mod access;
 pub mod alias_hint;
 pub mod array_literals;
+pub mod arrays;
 pub mod at_time_zone;
 pub mod balanced_operators;
 pub mod column_list;
@@ -69,6 +70,7 @@ pub mod versions;
 pub mod walk;
 
 pub use access::Secret;
+pub use arrays::ArrayStatement;
 pub use copy_to::{CopyFrom, CopyTo};
 pub use dialect::QuiverDialect;
 pub use maintenance::MaintenanceStatement;

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
+use super::arrays::{ArrayStatement, parse_arrays, quote_slices};
 use super::column_list::{TableClauses, take_column_list};
 use super::copy_to::{self, CopyFrom, CopyTo};
 use super::dialect::QuiverDialect;
@@ -16,7 +17,7 @@ use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_do_nothing::rewrite_do_nothing;
 use super::missing_from::check_from;
 use super::nesting::{check_nesting, most_levels};
-use super::objects::{ObjectStatement, parse_objects};
+use super::objects::{ObjectStatement, parse_objects, take_tags_clause};
 use super::operator_limits::check_operator_limits;
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::parse_error::parse_error;
@@ -44,6 +45,7 @@ pub enum Parsed {
     Maintenance(MaintenanceStatement),
     Access(AccessStatement),
     Objects(ObjectStatement),
+    Arrays(ArrayStatement),
     /// With the query whose columns it shows.
     Summarize(Box<ast::Query>),
     Statement(Box<Statement>),
@@ -61,6 +63,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Some(statement) = parse_access(&tokens)? {
         return Ok(Parsed::Access(statement));
     }
+    quote_slices(&mut tokens);
     let is_summary = take_summarize(&mut tokens);
     struct_types(&mut tokens);
     unnest_alone(&mut tokens);
@@ -79,6 +82,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Some(statement) = parse_objects(sql, dialect, limit, &tokens)? {
         return Ok(Parsed::Objects(statement));
     }
+    if let Some(statement) = parse_arrays(sql, dialect, limit, &tokens)? {
+        return Ok(Parsed::Arrays(statement));
+    }
     rewrite_do_nothing(&mut tokens);
     select_all_first(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
@@ -88,6 +94,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         }
         .map_err(|error| parse_error(sql, error));
     }
+    let tags = take_tags_clause(sql, dialect, limit, &mut tokens)?;
     let key = take_order_clause(sql, &mut tokens)?;
     let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
@@ -104,7 +111,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         Statement::Statement(statement) => match *statement {
             ast::Statement::Query(query) if is_summary => Parsed::Summarize(query),
             _ if is_summary => return Err(refused("SUMMARIZE takes a table, a file or a query".into())),
-            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
+            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names, tags }),
             ast::Statement::AlterTable(alter) => Parsed::AlterTable(Box::new(alter), altered_key),
             other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),
         },

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Select, TableFactor, VisitMut, VisitorMut};
 
+use super::arrays::select_region;
 use super::at_time_zone::move_to_zone;
 use super::balanced_operators::balance;
 use super::distinct_on::find_places;
@@ -75,6 +76,6 @@ impl VisitorMut for Rewriting {
         read_interval(expr);
         let replaced =
             keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| rewrite_power(expr));
-        into_flow(replaced.and_then(|()| move_to_zone(expr)))
+        into_flow(replaced.and_then(|()| move_to_zone(expr)).and_then(|()| select_region(expr)))
     }
 }

@@ -13,14 +13,14 @@ use datafusion::datasource::sink::DataSink;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
-use pmem_store::{RoaringBitmap, StoreError, Transaction};
+use pmem_store::RoaringBitmap;
 
 use super::operation::{CODE_TWICE, CODE_WRITE, ChangeInput, NEW_ROW_START, Operation};
 use common::error::EngineError;
 use table::blocking::blocking;
 use table::catalog::StoreTable;
 use table::scan::row_id;
-use table::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
+use table::write::{RowWriter, WriteMode, WriteTarget, replace_rows};
 
 #[derive(Debug)]
 pub struct ChangeSink {
@@ -182,33 +182,10 @@ impl Gatherer {
         if self.deletions.is_empty() && written.is_none() {
             return Ok(0);
         }
-        let (id, deletions, sorted) = (self.table.snapshot.record().id, self.deletions, !self.target.cluster_key.is_empty());
-        let mut is_allowed = false;
-        let changed = scope.change(self.operation.name(), |transaction| {
-            change(transaction, id, written, sorted, deletions)?;
-            is_allowed = true;
-            Ok(())
-        });
-        match changed {
-            // A concurrent commit caused this: on the new state the statement may have another effect.
-            Err(EngineError::Store(StoreError::Refused(_))) if is_allowed => Err(StoreError::Conflict { table: self.target.table }.into()),
-            changed => changed.map(|()| self.changed),
-        }
+        let id = self.table.snapshot.record().id;
+        replace_rows(scope, self.operation.name(), &self.target, id, self.deletions, written)?;
+        Ok(self.changed)
     }
-}
-
-/// Deletes old rows first, so that a new row may have the key of a deleted one.
-fn change(
-    transaction: &mut Transaction,
-    table: u64,
-    written: Option<StagedRows>,
-    sorted: bool,
-    deletions: BTreeMap<u64, RoaringBitmap>,
-) -> Result<(), StoreError> {
-    if !deletions.is_empty() {
-        transaction.delete_rows(table, deletions)?;
-    }
-    written.map_or(Ok(()), |written| written.add_to(transaction, sorted))
 }
 
 fn changed_twice_error(operation: Operation) -> EngineError {

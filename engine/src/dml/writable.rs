@@ -5,8 +5,9 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{DmlStatement, TableType};
 
 use crate::system::SystemTable;
+use arrays::table::ArrayTable;
 use common::error::EngineError;
-use table::catalog::{StoreTable, no_table_to_write, not_for_temporary};
+use table::catalog::{StoreTable, no_table_to_write, not_for_temporary, not_writable_array};
 use table::temporary::TemporaryTable;
 
 /// Only tables of the store can be written to.
@@ -29,6 +30,9 @@ pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
     }
     if provider.downcast_ref::<TemporaryTable>().is_some() {
         return not_for_temporary(name, "changing rows of");
+    }
+    if provider.downcast_ref::<ArrayTable>().is_some() {
+        return not_writable_array(name);
     }
     no_table_to_write(name, provider.table_type() == TableType::View)
 }

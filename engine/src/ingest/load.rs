@@ -18,6 +18,7 @@ use files::import::FileScan;
 use files::import::rows::{OnceTable, RowSource};
 use sql::KeyColumn;
 use table::access::check_not_audit;
+use table::catalog::check_no_array;
 use table::constraints::planned_defaults;
 use table::time_zone::schema_in_zone;
 use table::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};
@@ -124,6 +125,7 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
     }
     check_not_audit(&namespace, &table)?;
     let existing = snapshot.table(&namespace, &table)?;
+    existing.as_ref().map_or(Ok(()), |existing| check_no_array(existing.record()))?;
     ctx.catalog.check(|authorization| match (&existing, options.mode) {
         (Some(table), LoadMode::Append | LoadMode::AppendExisting) => authorization.table(Privilege::Insert, table.record()),
         (Some(table), LoadMode::Replace) => authorization.table(Privilege::Ownership, table.record()),

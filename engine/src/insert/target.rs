@@ -14,6 +14,7 @@ use super::statement::InsertValues;
 use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::types::physical_schema;
+use table::catalog::check_no_array;
 use table::constraints::TableRules;
 use table::time_zone::schema_in_zone;
 use table::write::{WriteMode as Written, WriteTarget, nullable};
@@ -86,6 +87,7 @@ impl InsertTargetCache {
 impl InsertTarget {
     pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<InsertTarget, EngineError> {
         let record = table.record();
+        check_no_array(record)?;
         let (physical, rules) = (physical_schema(table.schema()), TableRules::of(&engine.rules, table)?);
         let has_rules = !rules.keys.is_empty() || !rules.checks.is_empty() || !record.cluster_key.is_empty();
         let mut fields = table.schema().fields().iter().zip(physical.fields());

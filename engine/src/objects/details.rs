@@ -19,7 +19,7 @@ pub fn describe(engine: &EngineShared, snapshot: &Snapshot, objects: &mut [Objec
         engine.store.versions()?.into_iter().map(|version| (version.version, version.committed_at_ms)).collect();
     for object in objects {
         let (grants_on, changed_version) = match object.kind {
-            ObjectKind::Table => {
+            ObjectKind::Table | ObjectKind::Array => {
                 object.size_bytes = size_bytes(snapshot, object.id)?;
                 (GrantObject::Table(object.id), snapshot.changed_version(object.id))
             }

@@ -96,7 +96,7 @@ impl Session {
         if let (Some(stored), Some(authorization)) = (&stored_table, &now.authorization) {
             authorization.table(Privilege::Select, stored.record())?;
         }
-        let Some(stored) = stored_table else {
+        let Some(stored) = stored_table.filter(|table| !table.record().is_array()) else {
             let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
             return Err(EngineError::unsupported(format!("mapping \"{schema}.{table}\", which is no table of the store,"), hint));
         };

@@ -20,6 +20,7 @@ use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::{ArgumentParameters, fitted, parameter_number, parameter_numbers, values_of, with_columns_of_sets, wrong_count};
 use crate::queries::{Query, StatementKind, is_kill};
+use crate::statements::arrays;
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
 use crate::statements::{access, maintenance, objects};
@@ -144,6 +145,9 @@ impl Session {
                     None if objects::counts(&statement) => without_rows(StatementKind::Write),
                     None => without_rows(StatementKind::Ddl),
                 });
+            }
+            Parsed::Arrays(statement) => {
+                return Ok(without_rows(if arrays::counts(&statement) { StatementKind::Write } else { StatementKind::Ddl }));
             }
             Parsed::Maintenance(statement) => {
                 return Ok(match maintenance::result_schema(&statement) {

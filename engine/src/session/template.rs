@@ -48,6 +48,8 @@ fn template(engine: &EngineShared) -> SessionState {
     let context = SessionContext::new_with_state(state.build());
     functions::register(&context);
     kernels::register(&context, tables_of);
+    arrays::register(&context, tables_of);
+    crate::objects::register_levels(&context, tables_of);
     file_readers().for_each(|(name, function)| context.register_udtf(name, function));
     context.state()
 }

@@ -8,9 +8,11 @@ use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
-use pmem_store::StoreError;
+use pmem_store::attributes::Attributes;
+use pmem_store::{StoreError, TableRecord};
 
 use super::draft::Draft;
+use super::objects::values_of;
 use super::table_options::set_options;
 use super::temporary_table::create_temporary;
 use crate::dml::count;
@@ -63,7 +65,13 @@ pub async fn create_table(
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
     command.input = with_column_list(command.input, &table_clauses.names)?;
-    create_from(ctx, command, table_clauses.key, CreateClauses { clauses, metadata, constraints, options, has_query }).await
+    create_from(
+        ctx,
+        command,
+        table_clauses.key,
+        CreateClauses { clauses, metadata, constraints, options, tags: values_of(ctx, &table_clauses.tags)?, has_query },
+    )
+    .await
 }
 
 /// The parts of a CREATE TABLE that its plan does not contain.
@@ -74,6 +82,7 @@ struct CreateClauses {
     metadata: Vec<HashMap<String, String>>,
     constraints: Vec<Declared>,
     options: BTreeMap<String, String>,
+    tags: Attributes,
     has_query: bool,
 }
 
@@ -81,7 +90,7 @@ async fn create_from(
     ctx: &StatementContext,
     command: CreateMemoryTable,
     key: Vec<KeyColumn>,
-    create_clauses: CreateClauses,
+    mut create_clauses: CreateClauses,
 ) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
     let snapshot = ctx.catalog.snapshot();
@@ -97,11 +106,19 @@ async fn create_from(
     if exists && command.if_not_exists {
         return Ok(None);
     }
-    if exists && !(command.or_replace && table_exists) {
-        let kind = if table_exists { "table" } else { "view" };
+    let is_array = snapshot.table_record(&namespace, &table).is_some_and(TableRecord::is_array);
+    if exists && !(command.or_replace && table_exists && !is_array) {
+        let kind = if is_array {
+            "array"
+        } else if table_exists {
+            "table"
+        } else {
+            "view"
+        };
         return Err(StoreError::is_taken(kind, &namespace, &table).into());
     }
     let has_query = create_clauses.has_query;
+    let tags = std::mem::take(&mut create_clauses.tags);
     // In an unanalyzed plan, a UNION has the types of its first query and a CASE those of its first branch. Errors of the query are
     // reported when it runs.
     let analyzed = ctx.analyzed(&command.input).await;
@@ -109,7 +126,7 @@ async fn create_from(
     let draft = drafted(ctx, &table, input.schema().as_arrow(), create_clauses)?;
     let schema = draft.schema();
     let cluster_key = key_of(&schema, &key)?;
-    let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options };
+    let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options, tags };
     let what = WriteMode::New { replace: command.or_replace, declared };
     let target = WriteTarget { namespace, table, schema, cluster_key, what };
     if !has_query {

@@ -109,11 +109,11 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
     }
 }
 
-fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, kind: &'static str) -> Result<(), EngineError> {
+pub fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, kind: &'static str) -> Result<(), EngineError> {
     let temporary = ctx.catalog.temporary();
     if let Some(table) = temporary.named(name) {
-        if kind == "view" {
-            let message = format!("\"{}\" is a temporary table, not a view", table.name);
+        if kind != "table" {
+            let message = format!("\"{}\" is a temporary table, not a {kind}", table.name);
             let hint = Some("use DROP TABLE, or name the view with its schema".into());
             return Err(EngineError::Sql { message, position: None, hint });
         }
@@ -131,10 +131,12 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, ki
     })?;
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
     match (kind, table, &view) {
-        ("table", Some(table), _) => commit(ctx, "DROP TABLE", |transaction| {
-            transaction.drop_table(&namespace, &name)?;
-            transaction.remove_objects(&[table.id])
-        }),
+        ("table" | "array", Some(table), _) if (kind == "array") == table.is_array() => {
+            commit(ctx, &format!("DROP {}", kind.to_uppercase()), |transaction| {
+                transaction.drop_table(&namespace, &name)?;
+                transaction.remove_objects(&[table.id])
+            })
+        }
         ("table" | "view", None, Some(view)) if (kind == "table") == is_external => {
             let operation = if is_external { "DROP EXTERNAL TABLE" } else { "DROP VIEW" };
             commit(ctx, operation, |transaction| {
@@ -150,8 +152,13 @@ fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, ki
             Err(EngineError::Sql { message: format!("{kind} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
         }
         _ => {
-            let (is, use_instead) = if table.is_some() || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
-            let message = format!("\"{name}\" is a {is}, not a {kind}");
+            let (is, use_instead) = match table {
+                Some(table) if table.is_array() => ("an array", "DROP ARRAY"),
+                Some(_) => ("a table", "DROP TABLE"),
+                None if is_external => ("a table", "DROP TABLE"),
+                None => ("a view", "DROP VIEW"),
+            };
+            let message = format!("\"{name}\" is {is}, not {} {kind}", if kind == "array" { "an" } else { "a" });
             Err(EngineError::Sql { message, position: None, hint: Some(format!("use {use_instead}")) })
         }
     }

@@ -25,8 +25,8 @@ pub fn described_table(ctx: &StatementContext, statement: &Statement) -> Result<
     }
     let Ok((namespace, name)) = resolve(&reference) else { return Ok(None) };
     match ctx.catalog.snapshot().table(&namespace, &name)? {
-        Some(table) => described(table.schema(), Some(&table)).map(Some),
-        None => Ok(None),
+        Some(table) if !table.record().is_array() => described(table.schema(), Some(&table)).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod alter;
+pub mod arrays;
 pub mod copy;
 pub mod copy_options;
 pub mod copy_to;

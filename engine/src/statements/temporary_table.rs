@@ -29,6 +29,9 @@ pub async fn create_temporary(
     mut create: ast::CreateTable,
     table_clauses: TableClauses,
 ) -> Result<Option<u64>, EngineError> {
+    if !table_clauses.tags.is_empty() {
+        return Err(EngineError::unsupported("a temporary table WITH TAGS", Some("stored tables have tags")));
+    }
     let declared = declared_columns(&mut create, &table_clauses)?;
     create.temporary = false;
     let has_query = create.query.is_some();

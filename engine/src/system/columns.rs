@@ -1,5 +1,8 @@
 //! `system.columns`: the columns of stored tables, and of the session's temporary tables.
 
+use std::sync::Arc;
+
+use arrays::definition::ArrayDefinition;
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
 use pmem_store::TableSnapshot;
@@ -8,6 +11,7 @@ use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
 use common::names::TEMP;
 use common::type_names::column_type_name;
+use table::catalog::definition_of_array;
 use table::temporary::TemporaryRows;
 
 struct Row {
@@ -44,9 +48,12 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 
 fn add(rows: &mut Vec<Row>, table: &TableSnapshot) {
     let record = table.record();
-    for (position, field) in table.schema().fields().iter().enumerate() {
-        let column = table.columns().get(position);
-        let in_key = record.cluster_key.iter().position(|order| order.column == *field.name());
+    let array = definition_of_array(table).and_then(Result::ok);
+    let schema = array.as_ref().map_or_else(|| Arc::clone(table.schema()), ArrayDefinition::cell_schema);
+    for (position, field) in schema.fields().iter().enumerate() {
+        // The columns of an array are not those of its chunks.
+        let column = table.columns().get(position).filter(|_| array.is_none());
+        let in_key = record.cluster_key.iter().position(|order| order.column == *field.name()).filter(|_| array.is_none());
         rows.push(Row {
             schema: record.namespace.clone(),
             table: record.name.clone(),

@@ -4,6 +4,7 @@
 //! transaction sees. Each file has one table; `source.rs` has the data for all of them, `build.rs` builds columns; `view_redaction.rs`
 //! searches the text of a view for names that its reader may not know.
 
+mod arrays;
 mod blobs;
 mod build;
 mod catalog_context;

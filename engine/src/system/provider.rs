@@ -15,7 +15,7 @@ use pmem_store::Snapshot;
 use super::blobs::BlobsTable;
 use super::source::Source;
 use super::{
-    columns, compactions, grants, group_members, objects, queries, segments, settings, snapshots, tables, tags, transactions, users,
+    arrays, columns, compactions, grants, group_members, objects, queries, segments, settings, snapshots, tables, tags, transactions, users,
 };
 use crate::shared::EngineShared;
 use table::access::Authorization;
@@ -26,7 +26,8 @@ use table::transactions::TransactionSlot;
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 14] = [
+const TABLES: [(&str, Rows); 15] = [
+    ("arrays", arrays::rows),
     ("columns", columns::rows),
     ("compactions", compactions::rows),
     ("grants", grants::rows),
@@ -46,8 +47,11 @@ const TABLES: [(&str, Rows); 14] = [
 /// Its rows are not made at once.
 const BLOBS: &str = "blobs";
 
+/// Sorted.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
-    [BLOBS].into_iter().chain(TABLES.iter().map(|(name, _)| *name))
+    let mut names: Vec<&str> = [BLOBS].into_iter().chain(TABLES.iter().map(|(name, _)| *name)).collect();
+    names.sort_unstable();
+    names.into_iter()
 }
 
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! evaluates the filters once more, so a filter that is not understood costs time and nothing else.
 
 use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use pmem_store::attributes::{AttributeValue, check_key};
 use pmem_store::objects::{Comparison, Predicate, PropertyKey};
@@ -55,13 +56,39 @@ fn attribute_of(value: &ScalarValue) -> Option<AttributeValue> {
 
 /// A condition on objects that holds wherever the filters on `system.objects` do.
 pub fn of_objects(filters: &[Expr]) -> Predicate {
-    let conditions = comparisons(filters).into_iter().filter_map(|found| {
-        let key = PropertyKey::of_column(found.column)?;
-        // Owner, size and last change of tables are not in their rows.
-        let is_stored = matches!(key, PropertyKey::Id | PropertyKey::Kind | PropertyKey::Namespace | PropertyKey::Name);
-        is_stored.then_some(Predicate::Compare { key, operator: found.operator, value: found.value })
-    });
-    Predicate::And(conditions.collect())
+    let conditions = comparisons(filters)
+        .into_iter()
+        .filter_map(|found| Some(Predicate::Compare { key: stored_key(found.column)?, operator: found.operator, value: found.value }));
+    Predicate::And(conditions.chain(filters.iter().filter_map(one_of)).collect())
+}
+
+/// Owner, size and last change of tables are not in their rows.
+fn stored_key(column: &str) -> Option<PropertyKey> {
+    let is_stored = |key: &PropertyKey| matches!(key, PropertyKey::Id | PropertyKey::Kind | PropertyKey::Namespace | PropertyKey::Name);
+    PropertyKey::of_column(column).filter(is_stored)
+}
+
+/// `name IN ('a', 'b')`, which the planner may have made a chain of OR.
+fn one_of(filter: &Expr) -> Option<Predicate> {
+    match filter {
+        Expr::InList(InList { expr, list, negated: false }) => {
+            let Expr::Column(column) = expr.as_ref() else { return None };
+            let key = stored_key(&column.name)?;
+            let equals = list.iter().map(|value| {
+                let Expr::Literal(value, _) = value else { return None };
+                Some(Predicate::Compare { key: key.clone(), operator: Comparison::Equal, value: attribute_of(value)? })
+            });
+            equals.collect::<Option<Vec<_>>>().map(Predicate::Or)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let side = |expr: &Expr| match of_objects(std::slice::from_ref(expr)) {
+                Predicate::And(conditions) if conditions.is_empty() => None,
+                condition => Some(condition),
+            };
+            Some(Predicate::Or(vec![side(left)?, side(right)?]))
+        }
+        _ => None,
+    }
 }
 
 /// The same for `system.tags`, with the name of the tag if the filters want a single one.

@@ -66,9 +66,10 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
     Row {
         schema: record.namespace.clone(),
         name: record.name.clone(),
-        kind: "table".to_string(),
+        kind: record.kind().word().to_string(),
         table_id: Some(record.id),
-        rows: is_read.then(|| table.row_count()),
+        // An array has cells.
+        rows: (is_read && !record.is_array()).then(|| table.row_count()),
         deleted_rows: is_read.then(|| deleted.sum()),
         segments: is_read.then(|| table.segments().len() as u64),
         size_bytes: is_read.then(|| table.size_bytes()),
@@ -83,9 +84,9 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
 fn of_damaged(record: TableRecord) -> Row {
     let (table_id, created_version, changed_version) = (Some(record.id), Some(record.created_version), Some(record.changed_version));
     Row {
+        kind: record.kind().word().to_string(),
         schema: record.namespace,
         name: record.name,
-        kind: "table".to_string(),
         table_id,
         created_version,
         changed_version,

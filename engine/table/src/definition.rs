@@ -4,6 +4,7 @@ use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
 use pmem_store::{ColumnInfo, ColumnOrder, TableSnapshot};
 
+use crate::catalog::definition_of_array;
 use crate::constraints::{Constraint, Rule, constraints_of};
 use common::type_names::{column_type_name, qualified, quoted};
 
@@ -11,9 +12,15 @@ use common::type_names::{column_type_name, qualified, quoted};
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
 
-/// The CREATE TABLE of a stored table.
+/// The CREATE TABLE of a stored table, or the CREATE ARRAY.
 pub fn table_definition(table: &TableSnapshot) -> String {
     let record = table.record();
+    if let Some(array) = definition_of_array(table) {
+        return match array {
+            Ok(array) => array.create_statement(&qualified(&record.namespace, &record.name)),
+            Err(error) => format!("/* {error} */"),
+        };
+    }
     let fields = table.schema().fields().iter().zip(table.columns());
     let mut lines: Vec<String> = fields.map(|(field, info)| format!("  {}", column_text(field, info))).collect();
     match constraints_of(record) {

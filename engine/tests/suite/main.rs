@@ -7,6 +7,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod access;
 mod accounts;
 mod alter;
+mod arrays;
 mod backup;
 mod backup_requests;
 mod cancel;

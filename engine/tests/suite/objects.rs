@@ -24,6 +24,21 @@ fn found(db: &Db, rest: &str) -> String {
 }
 
 #[test]
+fn a_table_is_made_with_its_tags() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE a (x INT) WITH TAGS (plate = 4055, bands = ['u', 'g']);
+         CREATE OR REPLACE TABLE b WITH TAGS (plate = 4056) ORDER BY (x) AS WITH tags (x) AS (SELECT 1) SELECT x FROM tags;
+         CREATE TABLE c AS WITH tags (plate) AS (SELECT 1) SELECT plate FROM tags",
+    );
+    assert_eq!((found(&db, "WHERE plate > 0"), found(&db, "WHERE bands = 'g'")), ("a b".into(), "a".into()));
+    db.script("CREATE OR REPLACE TABLE a (x INT) WITH TAGS (plate = 1)");
+    assert_eq!(found(&db, "WHERE plate = 1"), "a");
+    assert!(db.error("CREATE TABLE d (x INT) WITH TAGS (plate)").to_string().contains("="));
+    assert!(db.error("CREATE VOLATILE TABLE d (x INT) WITH TAGS (plate = 1)").to_string().contains("TAGS"));
+}
+
+#[test]
 fn objects_are_found_by_their_tags() {
     let db = with_stars();
     for (condition, expected) in [

@@ -23,8 +23,8 @@ pub use features::{FEATURE_ACCESS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEAT
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
 pub use records::{
-    ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, VersionRecord,
-    ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord,
+    VersionRecord, ViewRecord,
 };
 pub(crate) use records::{Garbage, GarbageKind};
 pub(crate) use write::CatalogWriter;

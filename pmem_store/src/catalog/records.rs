@@ -77,7 +77,14 @@ pub struct TableRecord {
 /// The option of a table that nobody may change until it is set to something else than `true`.
 const READ_ONLY: &str = "read_only";
 
+/// The option of a table whose rows are the chunks of an array: what the layer above knows of the array.
+pub const ARRAY_OPTION: &str = "array";
+
 impl TableRecord {
+    pub fn is_array(&self) -> bool {
+        self.options.contains_key(ARRAY_OPTION)
+    }
+
     pub fn is_read_only(&self) -> bool {
         self.options.get(READ_ONLY).is_some_and(|value| value == "true")
     }

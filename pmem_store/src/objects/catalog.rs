@@ -40,7 +40,9 @@ impl<'a> ObjectCatalog<'a> {
     pub fn named(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectRecord> {
         let missing = || StoreError::DoesNotExist { kind: kind.word(), name: said_name(namespace, name) };
         let without_row = match kind {
-            ObjectKind::Table => self.snapshot.table_record(namespace, name).map(of_table),
+            ObjectKind::Table | ObjectKind::Array => {
+                self.snapshot.table_record(namespace, name).map(of_table).filter(|object| object.kind == kind)
+            }
             ObjectKind::View => self.snapshot.view(namespace, name)?.as_ref().map(of_view),
             ObjectKind::Group | ObjectKind::Blob => {
                 let record = self.objects.named(kind, namespace, name)?.filter(|record| self.sees(record));
@@ -109,7 +111,7 @@ impl<'a> ObjectCatalog<'a> {
     /// The record with its name; `None` if the table or view of this row is gone, or the user may not see the object.
     fn completed(&self, record: ObjectRecord) -> Option<ObjectRecord> {
         let catalog = match record.kind {
-            ObjectKind::Table => of_table(self.snapshot.table_record_of(record.id)?),
+            ObjectKind::Table | ObjectKind::Array => of_table(self.snapshot.table_record_of(record.id)?),
             ObjectKind::View => of_view(&self.views[*self.view_places.get(&record.id)?]),
             ObjectKind::Group | ObjectKind::Blob => return self.sees(&record).then_some(record),
         };
@@ -118,9 +120,15 @@ impl<'a> ObjectCatalog<'a> {
     }
 }
 
+impl TableRecord {
+    pub fn kind(&self) -> ObjectKind {
+        if self.is_array() { ObjectKind::Array } else { ObjectKind::Table }
+    }
+}
+
 fn of_table(table: &TableRecord) -> ObjectRecord {
     let (namespace, name) = (table.namespace.clone(), table.name.clone());
-    let new = ObjectRecord::new(table.id, ObjectKind::Table, table.created_at_ms.unwrap_or(0));
+    let new = ObjectRecord::new(table.id, table.kind(), table.created_at_ms.unwrap_or(0));
     ObjectRecord { namespace, name, is_read_only: table.is_read_only(), ..new }
 }
 

@@ -27,27 +27,31 @@ pub const KIND_PROPERTY: &str = ":kind";
 pub enum ObjectKind {
     Table,
     View,
+    Array,
     Group,
     Blob,
 }
 
 impl ObjectKind {
+    pub const ALL: [ObjectKind; 5] = [ObjectKind::Table, ObjectKind::View, ObjectKind::Array, ObjectKind::Group, ObjectKind::Blob];
+
     pub fn word(self) -> &'static str {
         match self {
             ObjectKind::Table => "table",
             ObjectKind::View => "view",
+            ObjectKind::Array => "array",
             ObjectKind::Group => "group",
             ObjectKind::Blob => "blob",
         }
     }
 
     pub fn of_word(word: &str) -> Option<ObjectKind> {
-        [ObjectKind::Table, ObjectKind::View, ObjectKind::Group, ObjectKind::Blob].into_iter().find(|kind| kind.word() == word)
+        ObjectKind::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
     /// Whether its name is in the catalog, and not in its row.
     pub fn is_in_catalog(self) -> bool {
-        matches!(self, ObjectKind::Table | ObjectKind::View)
+        matches!(self, ObjectKind::Table | ObjectKind::View | ObjectKind::Array)
     }
 }
 

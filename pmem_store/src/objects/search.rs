@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
         }
         let mut all = rows.into_bitmap(self.index.row_count());
         if let Some(kinds) = self.index.key(KIND_PROPERTY) {
-            for kind in [ObjectKind::Table, ObjectKind::View] {
+            for kind in ObjectKind::ALL.into_iter().filter(|kind| kind.is_in_catalog()) {
                 let value = sort_key(&AttributeValue::Text(kind.word().to_string()));
                 all |= kinds.rows_of(kinds.range(&value, true, &value, true))?;
             }

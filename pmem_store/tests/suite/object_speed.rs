@@ -36,8 +36,7 @@ fn objects_are_written_and_found() {
             }
             let mut record = ObjectRecord::new(store.new_table_id(), ObjectKind::Group, 1_000);
             (record.namespace, record.name) = ("main".into(), format!("object_{at}"));
-            record.attributes =
-                own.iter().map(|(key, value)| (Arc::clone(&names[*key]), AttributeValue::Integer(*value as i64))).collect();
+            record.attributes = own.iter().map(|(key, value)| (Arc::clone(&names[*key]), AttributeValue::Integer(*value as i64))).collect();
             tags.push(own);
             record
         })

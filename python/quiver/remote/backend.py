@@ -38,6 +38,8 @@ class Credentials:
 
 
 class RemoteBackend:
+    is_local = False
+
     def __init__(self, location: str, credentials: Credentials, tls: dict[str, bytes], *, hand_off: bool = False):
         self.uri = location
         self._hand_off = hand_off

@@ -181,7 +181,7 @@ fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineErro
     if words.accept(&["DATABASE"]) {
         return Ok(words.name().filter(|name| name == CATALOG).map(|_| GrantTarget::Store));
     }
-    for (word, kind) in [("GROUP", ObjectKind::Group), ("BLOB", ObjectKind::Blob)] {
+    for (word, kind) in [("ARRAY", ObjectKind::Array), ("GROUP", ObjectKind::Group), ("BLOB", ObjectKind::Blob)] {
         let is_name = matches!(words.ahead(1), Some(Token::Word(_))) && words.ahead(1).is_some_and(|token| !is_word(token, "TO"));
         if is_name && words.accept(&[word]) {
             return Ok(words.table().map(|name| GrantTarget::Object(ObjectName { kind, name })));

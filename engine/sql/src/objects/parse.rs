@@ -16,9 +16,10 @@ use common::names::ObjectKind;
 type Parsed<T> = Result<T, ParserError>;
 
 /// The word after ON, TAG and ADD, the one after FIND, and the kind.
-const KINDS: [(&str, &str, ObjectKind); 4] = [
+const KINDS: [(&str, &str, ObjectKind); 5] = [
     ("TABLE", "TABLES", ObjectKind::Table),
     ("VIEW", "VIEWS", ObjectKind::View),
+    ("ARRAY", "ARRAYS", ObjectKind::Array),
     ("GROUP", "GROUPS", ObjectKind::Group),
     ("BLOB", "BLOBS", ObjectKind::Blob),
 ];
@@ -83,7 +84,7 @@ fn accept_kind(parser: &mut Parser<'_>) -> Option<ObjectKind> {
 fn object(parser: &mut Parser<'_>) -> Parsed<ObjectName> {
     let Some(kind) = accept_kind(parser) else {
         let token = parser.peek_token();
-        return parser.expected("TABLE, VIEW, GROUP or BLOB", token);
+        return parser.expected("TABLE, VIEW, ARRAY, GROUP or BLOB", token);
     };
     Ok(ObjectName { kind, name: qualified_name(parser)? })
 }
@@ -144,7 +145,7 @@ fn drop_group(parser: &mut Parser<'_>) -> Parsed<ObjectStatement> {
 }
 
 /// `(read_only)` and `(read_only = true)` are the same.
-fn read_only(parser: &mut Parser<'_>) -> Parsed<bool> {
+pub fn read_only(parser: &mut Parser<'_>) -> Parsed<bool> {
     parser.expect_token(&Token::LParen)?;
     expect(parser, &["READ_ONLY"])?;
     let is_read_only = !parser.consume_token(&Token::Eq) || accept(parser, &["TRUE"]) || {
@@ -204,7 +205,7 @@ fn untag(parser: &mut Parser<'_>) -> Parsed<ObjectStatement> {
     Ok(ObjectStatement::Untag { objects, keys: Some(keys) })
 }
 
-fn tags(parser: &mut Parser<'_>) -> Parsed<Vec<Tag>> {
+pub fn tags(parser: &mut Parser<'_>) -> Parsed<Vec<Tag>> {
     parser.expect_token(&Token::LParen)?;
     let tags = parser.parse_comma_separated(|parser| {
         let key = name(parser)?;

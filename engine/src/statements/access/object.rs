@@ -30,7 +30,7 @@ pub fn owned_object(now: &CurrentAccess, on: &GrantTarget) -> Result<GrantObject
             Ok(GrantObject::Schema(name.clone()))
         }
         GrantTarget::Table(name) => table_or_view(now, name),
-        GrantTarget::Object(object) => group_or_blob(now, object),
+        GrantTarget::Object(object) => named_object(now, object),
     }
 }
 
@@ -47,9 +47,12 @@ fn table_or_view(now: &CurrentAccess, name: &TableReference) -> Result<GrantObje
     Err(StoreError::no_table(&namespace, &name).into())
 }
 
-fn group_or_blob(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject, EngineError> {
+fn named_object(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject, EngineError> {
     let (namespace, name) = resolve(&object.name)?;
     let found = ObjectCatalog::of(now.snapshot())?.named(object.kind, &namespace, &name)?;
+    if found.kind.is_in_catalog() {
+        return table_or_view(now, &object.name);
+    }
     let full_name = qualified(&namespace, &name);
     now.check(|authorization| authorization.owned_object(found.kind.word(), &full_name, found.ownership()))?;
     Ok(match found.kind {

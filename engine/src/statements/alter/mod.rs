@@ -29,6 +29,10 @@ pub async fn alter_table(ctx: &StatementContext, alter: ast::AlterTable, key: Op
     let (namespace, name) = resolve(&reference)?;
     let Some(table) = existing(ctx, &namespace, &name, alter.if_exists)? else { return Ok(()) };
     ctx.catalog.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
+    if table.record().is_array() {
+        let hint = format!("ALTER ARRAY {name} renames it, or makes it read-only");
+        return Err(EngineError::unsupported(format!("ALTER TABLE of the array \"{name}\""), Some(&hint)));
+    }
     let orders = alter.operations.iter().filter(|operation| matches!(operation, AlterTableOperation::DropClusteringKey)).count();
     if orders > 1 {
         return Err(EngineError::unsupported("a table with two orders", Some("use one ORDER BY (…), or DROP CLUSTERING KEY")));

@@ -11,9 +11,11 @@ mod tag_rows;
 mod tags;
 
 pub use schema::SchemaObjects;
+pub use tags::values_of;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use futures::TryStreamExt;
@@ -82,11 +84,13 @@ pub async fn run_objects(ctx: &StatementContext, statement: ObjectStatement) -> 
 
 /// The query is part of this statement, and reads what the statement sees.
 async fn rows_of_query(ctx: &StatementContext, query: &str) -> Result<Vec<RecordBatch>, EngineError> {
+    let plan = planned_query(ctx, query).await?;
+    Ok(ctx.execute_plan(&plan).await?.try_collect().await?)
+}
+
+pub async fn planned_query(ctx: &StatementContext, query: &str) -> Result<LogicalPlan, EngineError> {
     match sql::parse(&ctx.state, query)? {
-        Parsed::Statement(statement) if is_query(&statement) => {
-            let plan = ctx.plan(*statement).await?;
-            Ok(ctx.execute_plan(&plan).await?.try_collect().await?)
-        }
+        Parsed::Statement(statement) if is_query(&statement) => ctx.plan(*statement).await,
         _ => Err(EngineError::unsupported("another statement than a query behind FROM", None)),
     }
 }

@@ -27,14 +27,18 @@ pub fn object(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, name: &Object
     if name.kind == ObjectKind::Table && view.as_ref().is_some_and(|view| view.kind == EXTERNAL) {
         return Ok(catalog.named(ObjectKind::View, &namespace, &object_name)?);
     }
-    for kind in [ObjectKind::Table, ObjectKind::View, ObjectKind::Group, ObjectKind::Blob] {
+    for kind in ObjectKind::ALL {
         if catalog.named(kind, &namespace, &object_name).is_ok() {
             let (name, is, kind) = (qualified(&namespace, &object_name), kind.word(), name.kind.word());
-            let message = format!("\"{name}\" is a {is}, not a {kind}");
+            let message = format!("\"{name}\" is {}, not {}", with_article(is), with_article(kind));
             return Err(EngineError::Sql { message, position: None, hint: Some(format!("write {} before its name", is.to_uppercase())) });
         }
     }
     Err(missing.into())
+}
+
+fn with_article(word: &str) -> String {
+    format!("{} {word}", if word.starts_with('a') { "an" } else { "a" })
 }
 
 /// An error unless the user may make an object in this schema.
@@ -84,7 +88,7 @@ pub fn check_owner(ctx: &StatementContext, object: &ObjectRecord) -> Result<(), 
     ctx.catalog.check(|authorization| {
         let (namespace, name) = (object.namespace.as_str(), object.name.as_str());
         let noted = match object.kind {
-            ObjectKind::Table => {
+            ObjectKind::Table | ObjectKind::Array => {
                 authorization.known_table(Privilege::Ownership, object.id, namespace, name)?;
                 GrantObject::Table(object.id)
             }

@@ -63,7 +63,7 @@ impl EffectivePrivileges {
             for (id, kind) in objects.kinds_below(group)? {
                 let view = |id: ObjectId| views.iter().find(|view| view.id == id);
                 let object = match kind {
-                    ObjectKind::Table => GrantObject::Table(id),
+                    ObjectKind::Table | ObjectKind::Array => GrantObject::Table(id),
                     ObjectKind::Group => GrantObject::Group(id),
                     ObjectKind::Blob => GrantObject::Blob(id),
                     ObjectKind::View => match view(id) {

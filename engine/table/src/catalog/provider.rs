@@ -73,8 +73,9 @@ impl StatementSnapshot {
         Ok(Some(TableListing {
             schema: record.namespace.clone(),
             name: record.name.clone(),
-            kind: "table".into(),
-            rows: is_read.then(|| table.row_count()),
+            kind: record.kind().word().into(),
+            // An array has cells.
+            rows: (is_read && !record.is_array()).then(|| table.row_count()),
             size_bytes: is_read.then(|| table.size_bytes()),
         }))
     }
@@ -86,7 +87,8 @@ impl StatementSnapshot {
             match self.listed(&record.namespace, &record.name) {
                 // A query of this table gets the error. The list of tables does not fail because of it.
                 Err(StoreError::LogDamaged { .. }) => {
-                    let (schema, name, kind) = (record.namespace, record.name, "table".to_string());
+                    let kind = record.kind().word().to_string();
+                    let (schema, name) = (record.namespace, record.name);
                     listing.push(TableListing { schema, name, kind, rows: None, size_bytes: None });
                 }
                 listed => listing.extend(listed?),

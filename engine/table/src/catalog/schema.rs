@@ -8,6 +8,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::TableType;
 use pmem_store::{Snapshot, ViewRecord};
 
+use super::arrays::relation;
 use super::provider::StoreCatalog;
 use super::table::StoreTable;
 use super::view;
@@ -51,7 +52,7 @@ impl StoreSchema {
         match table_at(&state, engine.store(), &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
-                Ok(Some(Arc::new(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))))
+                Ok(Some(relation(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))?))
             }
             PastTable::None => Ok(None),
             PastTable::View => {
@@ -79,7 +80,7 @@ impl SchemaProvider for StoreSchema {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
             let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
-            return Ok(Some(Arc::new(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))));
+            return Ok(Some(relation(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))?));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             // The view's text is planned with the rights of its reader.

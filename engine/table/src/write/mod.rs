@@ -2,6 +2,7 @@
 
 mod cluster_key;
 mod in_place;
+mod replace;
 mod rows;
 mod scope;
 mod sink;
@@ -9,6 +10,7 @@ mod staged_rows;
 mod table_in_place;
 
 pub use cluster_key::{key_of, sorted};
+pub use replace::replace_rows;
 pub use rows::{Declarations, RowWriter, WriteMode, WriteTarget, check_not_null};
 pub use scope::WriteScope;
 pub use sink::{insert_plan, nullable};

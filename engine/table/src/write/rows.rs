@@ -7,12 +7,15 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
+use pmem_store::attributes::Attributes;
+use pmem_store::objects::{ObjectKind, ObjectRecord};
 use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
 
 use super::scope::WriteScope;
 use super::staged_rows::{RowSink, StagedRows};
 use crate::blocking::blocking;
 use crate::constraints::{Constraint, Enforcer, TableRules};
+use common::clock::now_ms;
 use common::error::EngineError;
 
 /// The destination of rows.
@@ -40,6 +43,7 @@ pub struct Declarations {
     pub columns: Vec<ColumnInfo>,
     pub constraints: Vec<Constraint>,
     pub options: BTreeMap<String, String>,
+    pub tags: Attributes,
 }
 
 /// If it is dropped unfinished, it leaves nothing behind.
@@ -149,6 +153,10 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, staged:
             transaction.create_table(id, new, *replace)?;
             if let Some(replaced) = replaced {
                 transaction.remove_objects(&[replaced])?;
+            }
+            if !declared.tags.is_empty() {
+                let object = ObjectRecord::new(id, ObjectKind::Table, now_ms());
+                transaction.put_objects(vec![ObjectRecord { attributes: declared.tags.clone(), ..object }])?;
             }
         }
     }
