@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -21,9 +22,8 @@ use futures::stream::{BoxStream, iter};
 use futures::{StreamExt, TryStreamExt};
 
 use crate::cell_rows::{CellRows, chunk_row, numbers_of};
-use crate::grid::ChunkNumbers;
-use crate::slices::{Axis, text};
-use crate::table::{ArrayTable, ChunkCount, rows};
+use crate::grid::{ChunkCount, ChunkNumbers};
+use crate::slices::{Axis, cell_count, text};
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 
@@ -44,19 +44,17 @@ pub struct CellsExec {
 }
 
 impl CellsExec {
+    /// `written` are the chunks with the numbers and, if they are wanted, the cells; `present` the numbers of all chunks.
     pub fn new(
-        table: &ArrayTable,
-        axes: Vec<Axis>,
-        columns: Vec<usize>,
+        name: String,
+        rows: CellRows,
+        fill: Buffer,
+        count: ChunkCount,
         (written, present): (Arc<dyn ExecutionPlan>, Option<Arc<dyn ExecutionPlan>>),
         is_exact: bool,
-        batch_rows: usize,
-    ) -> Result<CellsExec> {
-        let schema = Arc::new(table.definition.cell_schema().project(&columns)?);
-        let (name, count, fill) = (table.name.clone(), table.chunk_count(&axes), table.definition.fill_bytes()?);
-        let rows = CellRows { array: Arc::clone(&table.definition), axes: axes.into(), columns, schema, batch_rows };
+    ) -> CellsExec {
         let present = present.map(|present| Arc::new(CoalescePartitionsExec::new(present)) as _);
-        Ok(CellsExec::with_inputs(name, rows, fill, count, written, present, is_exact))
+        CellsExec::with_inputs(name, rows, fill, count, written, present, is_exact)
     }
 
     fn with_inputs(
@@ -179,9 +177,18 @@ impl ExecutionPlan for CellsExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.schema());
         if partition.is_none() {
-            statistics.num_rows = rows(&self.rows.axes, self.is_exact);
+            statistics.num_rows = row_count(&self.rows.axes, self.is_exact);
         }
         Ok(Arc::new(statistics))
+    }
+}
+
+/// The number of rows of a region; if they are not all, it is an estimate.
+pub fn row_count(axes: &[Axis], is_exact: bool) -> Precision<usize> {
+    match cell_count(axes).and_then(|cells| usize::try_from(cells).ok()) {
+        Some(cells) if is_exact => Precision::Exact(cells),
+        Some(cells) => Precision::Inexact(cells),
+        None => Precision::Absent,
     }
 }
 

@@ -24,12 +24,12 @@ pub fn chunk_bounds(array: &ArrayDefinition, axes: &[Axis]) -> Option<Vec<(u64, 
 }
 
 /// The number of chunks between these bounds.
-pub fn chunk_count(bounds: &[(u64, u64)]) -> u64 {
+fn chunk_count(bounds: &[(u64, u64)]) -> u64 {
     bounds.iter().fold(1_u64, |count, (first, last)| count.saturating_mul(last - first + 1))
 }
 
 /// The number of chunks that an array of these lengths has.
-pub fn chunks_of(array: &ArrayDefinition, lengths: &[u64]) -> u64 {
+fn chunks_of(array: &ArrayDefinition, lengths: &[u64]) -> u64 {
     array.dimensions.iter().zip(lengths).fold(1_u64, |count, (dimension, length)| count.saturating_mul(length.div_ceil(dimension.chunk)))
 }
 
@@ -37,6 +37,20 @@ pub fn chunks_of(array: &ArrayDefinition, lengths: &[u64]) -> u64 {
 pub fn part_in(array: &ArrayDefinition, axes: &[Axis], chunk: &[u64]) -> Option<Vec<AxisPart>> {
     let parts = array.dimensions.iter().zip(axes).zip(chunk).map(|((dimension, axis), number)| axis_part(axis, *number, dimension.chunk));
     parts.collect()
+}
+
+/// How many chunks a statement may have to read.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkCount {
+    pub in_region: u64,
+    pub in_array: u64,
+}
+
+impl ChunkCount {
+    pub fn of(array: &ArrayDefinition, axes: &[Axis], lengths: &[u64]) -> ChunkCount {
+        let in_region = chunk_bounds(array, axes).map_or(0, |bounds| chunk_count(&bounds));
+        ChunkCount { in_region, in_array: chunks_of(array, lengths) }
+    }
 }
 
 /// Whether no cell of the chunks that a region touches stays as it is.

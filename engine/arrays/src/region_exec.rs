@@ -23,9 +23,8 @@ use futures::StreamExt;
 use crate::cell_rows::{chunk_row, in_chunk, primitive, tensor_of};
 use crate::copy::{Strided, copy_box, fill, strides};
 use crate::definition::ArrayDefinition;
-use crate::grid::part_in;
+use crate::grid::{ChunkCount, part_in};
 use crate::slices::{Axis, cell_count, text};
-use crate::table::ChunkCount;
 
 /// What is to be put together.
 #[derive(Debug)]

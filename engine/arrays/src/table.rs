@@ -6,17 +6,17 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::stats::Precision;
 use datafusion::common::{Column, DFSchema, Result, Statistics};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 
-use crate::cells_exec::CellsExec;
+use crate::cell_rows::CellRows;
+use crate::cells_exec::{CellsExec, row_count};
 use crate::definition::{ArrayDefinition, CELLS, GREATEST, LEAST};
 use crate::filters::{index_range, on_chunk};
-use crate::grid::{chunk_bounds, chunk_count, chunks_of};
-use crate::slices::{Axis, Slice, cell_count, region};
+use crate::grid::{ChunkCount, chunk_bounds};
+use crate::slices::{Axis, Slice, region};
 use common::error::EngineError;
 
 #[derive(Debug, Clone)]
@@ -31,13 +31,6 @@ pub struct ArrayTable {
     pub axes: Vec<Axis>,
     schema: SchemaRef,
     create_statement: String,
-}
-
-/// How many chunks a statement may have to read.
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkCount {
-    pub in_region: u64,
-    pub in_array: u64,
 }
 
 impl ArrayTable {
@@ -59,8 +52,7 @@ impl ArrayTable {
     }
 
     pub fn chunk_count(&self, axes: &[Axis]) -> ChunkCount {
-        let in_region = chunk_bounds(&self.definition, axes).map_or(0, |bounds| chunk_count(&bounds));
-        ChunkCount { in_region, in_array: chunks_of(&self.definition, &self.lengths) }
+        ChunkCount::of(&self.definition, axes, &self.lengths)
     }
 
     /// Reads the chunks of a region: their numbers, and these other columns.
@@ -134,7 +126,12 @@ impl TableProvider for ArrayTable {
         // Chunks that the conditions rule out are no holes.
         let present = if with_holes { Some(self.scan_chunks(state, &axes, &[], &[]).await?) } else { None };
         let is_exact = conditions.is_empty();
-        Ok(Arc::new(CellsExec::new(self, axes, columns, (written, present), is_exact, state.config().batch_size())?))
+        let count = self.chunk_count(&axes);
+        let schema = Arc::new(self.schema.project(&columns)?);
+        let batch_rows = state.config().batch_size();
+        let rows = CellRows { array: Arc::clone(&self.definition), axes: axes.into(), columns, schema, batch_rows };
+        let fill = self.definition.fill_bytes()?;
+        Ok(Arc::new(CellsExec::new(self.name.clone(), rows, fill, count, (written, present), is_exact)))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
@@ -149,16 +146,7 @@ impl TableProvider for ArrayTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let mut statistics = Statistics::new_unknown(&self.schema);
-        statistics.num_rows = rows(&self.axes, true);
+        statistics.num_rows = row_count(&self.axes, true);
         Some(statistics)
-    }
-}
-
-/// The number of rows of a region; if they are not all, it is an estimate.
-pub fn rows(axes: &[Axis], is_exact: bool) -> Precision<usize> {
-    match cell_count(axes).and_then(|cells| usize::try_from(cells).ok()) {
-        Some(cells) if is_exact => Precision::Exact(cells),
-        Some(cells) => Precision::Inexact(cells),
-        None => Precision::Absent,
     }
 }

@@ -12,7 +12,8 @@ use super::pushed_filters::of_objects;
 use super::source::Source;
 use common::error::{EngineError, store_error};
 use common::type_names::declared_name;
-use table::catalog::{definition_of_array, lengths_of_array};
+use table::catalog::lengths_of_array;
+use table::definition::definition_of_array;
 
 struct Row {
     object: ObjectRecord,

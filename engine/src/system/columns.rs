@@ -11,7 +11,7 @@ use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
 use common::names::TEMP;
 use common::type_names::column_type_name;
-use table::catalog::definition_of_array;
+use table::definition::definition_of_array;
 use table::temporary::TemporaryRows;
 
 struct Row {

@@ -1,16 +1,23 @@
 //! The statements that recreate an object: SHOW CREATE TABLE, and the text that is stored for external tables.
 
+use arrays::definition::ArrayDefinition;
 use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
-use pmem_store::{ColumnInfo, ColumnOrder, TableSnapshot};
+use pmem_store::{ARRAY_OPTION, ColumnInfo, ColumnOrder, TableSnapshot};
 
-use crate::catalog::definition_of_array;
 use crate::constraints::{Constraint, Rule, constraints_of};
+use common::error::EngineError;
 use common::type_names::{column_type_name, qualified, quoted};
 
 /// An object stored as a statement is one of these two kinds.
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
+
+/// `None` if it is a table.
+pub fn definition_of_array(table: &TableSnapshot) -> Option<Result<ArrayDefinition, EngineError>> {
+    let stored = table.record().options.get(ARRAY_OPTION)?;
+    Some(ArrayDefinition::of_table(stored, table.schema()))
+}
 
 /// The CREATE TABLE of a stored table, or the CREATE ARRAY.
 pub fn table_definition(table: &TableSnapshot) -> String {

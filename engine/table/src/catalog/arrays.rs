@@ -7,9 +7,10 @@ use arrays::table::ArrayTable;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use datafusion::catalog::TableProvider;
-use pmem_store::{ARRAY_OPTION, Deletions, StoreError, TableRecord, TableSnapshot, ZONE_ROWS};
+use pmem_store::{Deletions, StoreError, TableRecord, TableSnapshot, ZONE_ROWS};
 
 use super::table::StoreTable;
+use crate::definition::definition_of_array;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::qualified;
@@ -26,12 +27,6 @@ pub fn relation(table: StoreTable) -> Result<Arc<dyn TableProvider>, EngineError
         Err(_) => definition.lengths(&[]),
     };
     Ok(Arc::new(ArrayTable::new(name, definition, lengths, Arc::new(table))))
-}
-
-/// `None` if it is a table.
-pub fn definition_of_array(table: &TableSnapshot) -> Option<Result<ArrayDefinition, EngineError>> {
-    let stored = table.record().options.get(ARRAY_OPTION)?;
-    Some(ArrayDefinition::of_table(stored, table.schema()))
 }
 
 /// The number of cells along each dimension.

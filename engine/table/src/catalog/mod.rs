@@ -19,7 +19,7 @@ mod view;
 mod view_planner;
 
 pub use self::table::{StoreTable, no_table_to_write, not_writable_view};
-pub use arrays::{check_no_array, definition_of_array, lengths_of_array, not_writable_array};
+pub use arrays::{check_no_array, lengths_of_array, not_writable_array};
 pub use context::CatalogContext;
 pub use file_tables::file_readers;
 pub use listing::TableListing;
