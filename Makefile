@@ -87,6 +87,9 @@ bench-arrays: deps build $(PYTHON_READY) ## regions of arrays beside h5py, Zarr 
 bench-blobs: deps build $(PYTHON_READY) ## a million blobs beside SQLite, files and h5py; ARGS='--blobs 100000'
 	@$(PYTHON) bench/blobs.py $(ARGS)
 
+bench-workloads: deps build $(PYTHON_READY) ## workloads of scientific object stores beside HDF5 and files; ARGS='--only boss --spectra 10000'
+	@$(PYTHON) bench/workloads.py $(ARGS)
+
 bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node, at each level, beside CSV and fetching; ARGS='--sizes 1000'
 	@$(PYTHON) bench/pushdown.py $(ARGS)
 

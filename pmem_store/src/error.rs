@@ -58,6 +58,17 @@ pub enum StoreError {
     Conflict { table: String },
     #[error("table \"{table}\" is read-only; ALTER TABLE {table} SET (read_only = false) allows changes again")]
     ReadOnlyTable { table: String },
+    #[error("the store has no tier \"{0}\"; ALTER SYSTEM SET disk_tier = '/directory' gives it a directory for it")]
+    NoTier(&'static str),
+    #[error(
+        "\"{}\" belongs to another store, of which this may be a copy; ALTER SYSTEM SET disk_tier = … gives it to this one if the other is gone",
+        path.display()
+    )]
+    OthersTier { path: PathBuf },
+    #[error("\"{}\" is not there; is the disk of that directory mounted? ALTER SYSTEM RESET disk_tier forgets it", path.display())]
+    TierNotMounted { path: PathBuf },
+    #[error("the rows of segment \"{}\" lie at \"{}\", which is not there; is the disk of that directory mounted?", segment.display(), file.display())]
+    TierGone { segment: PathBuf, file: PathBuf },
     #[error("the table was dropped while the statement ran")]
     TableGone,
     #[error("table \"{table}\" is kept by snapshot \"{snapshot}\"; drop the snapshot first")]

@@ -1,5 +1,7 @@
 //! Paths and small files of the store, and the fsyncs that make names durable.
 
+mod disk_tier;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -8,6 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
 use crate::region::PoisonFlag;
+
+pub use disk_tier::{DiskTier, link_bytes, link_target, remove_of_tier};
 
 pub const CATALOG_FILE: &str = "catalog.redb";
 /// The name of the catalog while a store is created.

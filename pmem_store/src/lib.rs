@@ -36,14 +36,15 @@ mod shared;
 mod snapshot;
 mod state;
 mod store;
+mod tiers;
 mod transaction;
 mod versions;
 
 pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{
-    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId,
-    TableRecord, VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TIER_OPTION,
+    TableId, TableRecord, VersionRecord, ViewRecord,
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
@@ -57,10 +58,11 @@ pub use priority::lower_thread_priority;
 pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics, compact};
-pub use shared::{ReplacedSegment, Replacement, SegmentHandle};
+pub use shared::{ReplacedSegment, Replacement, SegmentHandle, Touches};
 pub use snapshot::{ObjectOwner, Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
+pub use tiers::Tier;
 pub use transaction::{Acknowledgement, CommitCheck, NewTable, Savepoint, TableAlteration, TableVersion, Transaction};
 pub use versions::VersionInfo;
 

@@ -235,6 +235,7 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
         next_segment: 1,
         oldest_version: 0,
         retention_ms: DEFAULT_RETENTION_MS,
+        disk_tier: None,
     };
     Database::open(&unfinished, Access::Create)?.initialise(&record, &new_store_id(), DEFAULT_NAMESPACE)?;
     fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::catalog::{CatalogReader, Database};
 use crate::error::{Result, StoreError};
-use crate::files::{self, SEGMENTS_DIR};
+use crate::files::{self, DiskTier, SEGMENTS_DIR};
 use crate::region::PoisonFlag;
 use crate::requests;
 use crate::segment::remove_segment_files;
@@ -85,7 +85,12 @@ fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<Unnamed> {
         let segments = reader.segment_ids(table)?;
         for (segment, name) in numbered(&dir)? {
             let path = dir.join(&name);
-            let is_log = path.extension().is_some_and(|extension| extension == "log");
+            let has_extension = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
+            if has_extension("moving") {
+                files::remove(&path);
+                continue;
+            }
+            let is_log = has_extension("log");
             if !is_log && segments.contains(&segment) {
                 continue;
             }
@@ -110,6 +115,12 @@ fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<Unnamed> {
         if segments.is_empty() {
             // Fails where a log is.
             let _ = fs::remove_dir(&dir);
+        }
+    }
+    if let (Some(directory), Some(id)) = (reader.store()?.disk_tier, reader.store_id()?) {
+        // Nothing depends on it, and the disk may not be there.
+        if let Err(error) = DiskTier::new(&directory, &id).remove_unlinked(store, numbered) {
+            tracing::warn!(%error, "the tier on disk could not be searched for remains of moves");
         }
     }
     Ok(unnamed)

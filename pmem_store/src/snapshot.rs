@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::catalog::{NamedSnapshot, TableId, TableRecord, ViewRecord};
 use crate::error::Result;
-use crate::shared::Pin;
+use crate::shared::{Pin, Touches};
 use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, TableState, Tail};
 
 /// Which objects of a store a user may see.
@@ -229,6 +229,11 @@ impl TableSnapshot {
     pub fn row_count(&self) -> u64 {
         let sealed: u64 = self.segments.iter().map(TableSegment::row_count).sum();
         sealed + self.tails.iter().map(Tail::row_count).sum::<u64>()
+    }
+
+    /// The reads of the table since the store was opened.
+    pub fn touches(&self) -> Arc<Touches> {
+        self.pin.touches(self.record.id)
     }
 
     /// The bytes of the segments with their side files.

@@ -9,6 +9,8 @@
 //! 4. `job` writes the result, records in `row_mapping` where each row went, and commits;
 //! 5. `permits` allows one compaction per table at a time, `runs` remembers them.
 //!
+//! `tier_moves` remembers the moves of segments to the tier of their table.
+//!
 //! `background` runs compactions automatically on its own thread; `optimize` on demand.
 //!
 //! **Invariant:** nothing in a table changes before the commit, and the commit fails if one of the segments no longer exists. Rows
@@ -27,7 +29,9 @@ mod row_mapping;
 mod runs;
 mod segment_summary;
 mod stop_signal;
+mod tier_moves;
 
 pub(crate) use background::Maintenance;
 pub(crate) use optimize::{Optimized, Resources, checkpoint, optimize_table};
 pub(crate) use runs::{CompactionOutcome, RunInfo};
+pub(crate) use tier_moves::MoveInfo;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pmem_store::objects::{ObjectId, ObjectKind, ObjectRecord};
-use pmem_store::{GrantObject, OWNERSHIP, Snapshot, StoreError};
+use pmem_store::{GrantObject, OWNERSHIP, Snapshot, StoreError, TableSnapshot};
 
 use crate::shared::EngineShared;
 
@@ -20,7 +20,11 @@ pub fn describe(engine: &EngineShared, snapshot: &Snapshot, objects: &mut [Objec
     for object in objects {
         let (grants_on, changed_version) = match object.kind {
             ObjectKind::Table | ObjectKind::Array => {
-                object.size_bytes = size_bytes(snapshot, object.id)?;
+                let table = glance(snapshot, object.id)?;
+                object.size_bytes = table.as_ref().map_or(0, TableSnapshot::size_bytes);
+                let touches = table.map(|table| table.touches());
+                object.bytes_touched = touches.as_ref().map(|touches| touches.bytes());
+                object.last_touched_ms = touches.and_then(|touches| touches.last_ms());
                 (GrantObject::Table(object.id), snapshot.changed_version(object.id))
             }
             ObjectKind::View => {
@@ -37,11 +41,10 @@ pub fn describe(engine: &EngineShared, snapshot: &Snapshot, objects: &mut [Objec
     Ok(())
 }
 
-/// A table with a damaged log counts as empty: a query of it gets the error.
-fn size_bytes(snapshot: &Snapshot, table: ObjectId) -> Result<u64, StoreError> {
+/// `None` for a table with a damaged log: a query of it gets the error.
+fn glance(snapshot: &Snapshot, table: ObjectId) -> Result<Option<TableSnapshot>, StoreError> {
     match snapshot.glance(table) {
-        Ok(table) => Ok(table.map_or(0, |table| table.size_bytes())),
-        Err(StoreError::LogDamaged { .. }) => Ok(0),
-        Err(error) => Err(error),
+        Err(StoreError::LogDamaged { .. }) => Ok(None),
+        table => table,
     }
 }

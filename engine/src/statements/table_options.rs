@@ -5,10 +5,21 @@ use std::collections::BTreeMap;
 use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
 
 use common::error::{EngineError, nearest};
+use pmem_store::{Store, StoreError, TIER_OPTION, Tier};
 use table::constraints::identifier;
 
 /// Each option with its allowed values.
-const OPTIONS: [(&str, &[&str]); 2] = [("durability", &["sync", "async"]), ("read_only", &["true", "false"])];
+const OPTIONS: [(&str, &[&str]); 3] =
+    [("durability", &["sync", "async"]), ("read_only", &["true", "false"]), (TIER_OPTION, &["pmem", "disk"])];
+
+/// An error if the options name a tier that the store does not have.
+pub fn check_tier(store: &Store, options: &BTreeMap<String, String>) -> Result<(), EngineError> {
+    let wants_disk = options.get(TIER_OPTION).is_some_and(|tier| tier == Tier::Disk.word());
+    match wants_disk && store.disk_tier()?.is_none() {
+        true => Err(StoreError::NoTier(Tier::Disk.word()).into()),
+        false => Ok(()),
+    }
+}
 
 /// Sets the given options; the others stay.
 pub fn set_options(options: &mut BTreeMap<String, String>, sql_options: Vec<SqlOption>) -> Result<(), EngineError> {

@@ -1,9 +1,11 @@
 //! Runs the statements about versions.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::common::TableReference;
+use datafusion::execution::SessionState;
 use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, VersionInfo};
 
 use super::ddl::commit;
@@ -23,6 +25,8 @@ use table::catalog::past_table::{no_snapshot, version_of};
 use table::catalog::resolve;
 use table::transactions::state_error;
 
+/// The directory of the tier on disk.
+pub const DISK_TIER: &str = "disk_tier";
 /// The retention of `system.audit`.
 const AUDIT_RETENTION: &str = "audit_retention";
 
@@ -142,9 +146,17 @@ async fn alter_system(ctx: &StatementContext, setting: &str, value: Option<Strin
         let store = Arc::clone(&ctx.engine.store);
         return blocking(move || Ok(set_retention_ms(&store, retention_ms)?)).await;
     }
+    if setting == DISK_TIER {
+        refuse_transaction(ctx, "ALTER SYSTEM")?;
+        let directory = value.map(|sql| directory(&ctx.state, &sql)).transpose()?;
+        let store = Arc::clone(&ctx.engine.store);
+        blocking(move || Ok(store.set_disk_tier(directory.as_deref())?)).await?;
+        ctx.engine.maintenance.wake();
+        return Ok(());
+    }
     if setting != RETENTION {
         let message = format!("the store has no setting \"{setting}\"");
-        let hint = "ALTER SYSTEM changes \"retention\" and \"audit_retention\"; SET changes settings of the session";
+        let hint = "ALTER SYSTEM changes \"retention\", \"audit_retention\" and \"disk_tier\"; SET changes settings of the session";
         return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
     }
     refuse_transaction(ctx, "ALTER SYSTEM")?;
@@ -156,6 +168,16 @@ async fn alter_system(ctx: &StatementContext, setting: &str, value: Option<Strin
     blocking(move || Ok(store.set_retention_ms(retention_ms)?)).await?;
     ctx.engine.maintenance.wake();
     Ok(())
+}
+
+fn directory(state: &SessionState, sql: &str) -> Result<PathBuf, EngineError> {
+    match constant(state, sql)?.try_as_str().flatten() {
+        Some(text) if Path::new(text).is_absolute() => Ok(PathBuf::from(text)),
+        _ => {
+            let message = format!("{sql} is no directory");
+            Err(EngineError::Sql { message, position: None, hint: Some("write its whole path as a text: '/mnt/disk/quiver'".into()) })
+        }
+    }
 }
 
 fn refuse_transaction(ctx: &StatementContext, what: &str) -> Result<(), EngineError> {

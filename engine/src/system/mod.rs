@@ -13,6 +13,7 @@ mod compactions;
 mod grants;
 mod group_members;
 mod listing;
+mod moves;
 mod objects;
 mod provider;
 mod pushed_filters;

@@ -15,7 +15,8 @@ use pmem_store::Snapshot;
 use super::blobs::BlobsTable;
 use super::source::Source;
 use super::{
-    arrays, columns, compactions, grants, group_members, objects, queries, segments, settings, snapshots, tables, tags, transactions, users,
+    arrays, columns, compactions, grants, group_members, moves, objects, queries, segments, settings, snapshots, tables, tags,
+    transactions, users,
 };
 use crate::shared::EngineShared;
 use table::access::Authorization;
@@ -26,12 +27,13 @@ use table::transactions::TransactionSlot;
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 15] = [
+const TABLES: [(&str, Rows); 16] = [
     ("arrays", arrays::rows),
     ("columns", columns::rows),
     ("compactions", compactions::rows),
     ("grants", grants::rows),
     ("group_members", group_members::rows),
+    ("moves", moves::rows),
     ("objects", objects::rows),
     ("queries", queries::rows),
     ("roles", users::roles),

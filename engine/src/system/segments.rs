@@ -1,6 +1,6 @@
 //! `system.segments`: the sealed segments and logs of stored tables.
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use datafusion::common::Result;
 use pmem_store::{TableRecord, TableSegment, TableSnapshot, Tail};
 
@@ -36,12 +36,18 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("added_version", of_sealed(|segment| segment.record().added_version), OPTIONAL),
         ("schema_version", of_sealed(|segment| u64::from(segment.record().schema_version)), OPTIONAL),
         ("is_sorted", booleans(rows.iter().map(|row| row.sealed.map(|segment| segment.record().sorted))), OPTIONAL),
+        ("tier", of_sealed_text(&rows), OPTIONAL),
         (
             "path",
             texts(rows.iter().map(|row| row.sealed.filter(|_| knows_files).map(|segment| segment.path().display().to_string()))),
             OPTIONAL,
         ),
     ])
+}
+
+/// Rows of logs are always in the store's own directory.
+fn of_sealed_text(rows: &[Row<'_>]) -> ArrayRef {
+    texts(rows.iter().map(|row| row.sealed.map(|segment| segment.tier().word())))
 }
 
 fn of_table(table: &TableSnapshot) -> Vec<Row<'_>> {

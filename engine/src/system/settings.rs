@@ -126,9 +126,11 @@ fn of_store(source: &Source<'_>) -> Result<Vec<Row>, StoreError> {
         description: description.to_string(),
     };
     let retention = duration_text(store.retention_ms()?);
+    let disk_tier = store.disk_tier()?.map_or_else(String::new, |path| path.display().to_string());
     let audit_retention = duration_text(audit::retention_ms(store)?);
     Ok(vec![
         row("audit_retention", audit_retention, "ALTER SYSTEM", "how long rows of system.audit stay"),
+        row("disk_tier", disk_tier, "ALTER SYSTEM", "the directory of the tier on disk"),
         row("retention", retention, "ALTER SYSTEM", "how long a version stays readable after the next one was made"),
         row("store_mode", store.mode().to_string(), "", "what makes a write durable: see docs/durability.md"),
         row("store_path", store.path().display().to_string(), "", "the directory of the store"),

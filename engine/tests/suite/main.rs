@@ -61,6 +61,7 @@ mod snapshots;
 mod sql_surface;
 mod statistics;
 mod system_tables;
+mod tiers;
 mod time_travel;
 mod views;
 mod wide_tables;

@@ -24,6 +24,29 @@ fn found(db: &Db, rest: &str) -> String {
 }
 
 #[test]
+fn objects_are_found_by_their_ids() {
+    let db = with_stars();
+    let ids = db.rows("SELECT object_id FROM system.objects ORDER BY name").join(", ");
+    let names = |condition: &str| db.rows(&format!("SELECT name FROM system.objects WHERE {condition} ORDER BY name")).join(" ");
+    assert_eq!(names(&format!("object_id IN ({ids}, 999, -1)")), "gal1 gal2 plain star");
+    assert_eq!(names(&format!("object_id IN ({ids}) AND kind = 'view'")), "star");
+    assert_eq!(names("object_id = 999 OR object_id = -1"), "");
+    assert_eq!(names("object_id IN (SELECT object_id FROM system.tags WHERE tag = 'plate')"), "gal1 gal2 star");
+}
+
+#[test]
+fn what_is_read_of_a_table_is_counted() {
+    let db = Db::new();
+    db.script("CREATE TABLE a AS SELECT i FROM range(1000) AS r(i); CREATE TABLE b (x INT)");
+    let touched = || db.rows("SELECT bytes_touched, last_touched_at IS NULL FROM system.objects WHERE kind = 'table' ORDER BY name");
+    assert_eq!(touched(), ["0|true", "0|true"]);
+    db.run("SELECT sum(i) FROM a");
+    assert_eq!(touched(), ["8000|false", "0|true"]);
+    db.run("SELECT sum(i) FROM a WHERE i > 10");
+    assert_eq!(touched(), ["16000|false", "0|true"]);
+}
+
+#[test]
 fn a_table_is_made_with_its_tags() {
     let db = Db::new();
     db.script(

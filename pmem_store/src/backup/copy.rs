@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::layout::UNFINISHED;
 use super::{BackupProgress, FileCount, Watch};
 use crate::error::{BackupError, Result, StoreError};
+use crate::files;
 use crate::segment::{SealedSegment, SidePaths, remove_segment_files, segment_pairs};
 
 /// Files are copied in pieces of this size. Between two pieces the caller may stop the backup.
@@ -88,8 +89,10 @@ impl SegmentCopier {
     fn link(&mut self, from: &Path, to: &Path) -> Result<bool> {
         for (from, to) in segment_pairs(from, to) {
             let _ = fs::remove_file(&to);
-            match fs::hard_link(&from, &to) {
-                Ok(()) => {}
+            match files::link_bytes(&from, &to) {
+                Ok(true) => {}
+                // Its bytes are on another tier.
+                Ok(false) => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::NotFound && !from.exists() => return Err(StoreError::io("open", from, error)),
                 Err(error) => {
                     // Another device concerns all files; any other error may concern this file alone.

@@ -119,8 +119,10 @@ impl Job<'_> {
         files::remove(&new);
         files::open_private(&new).map_err(|error| StoreError::io("create", &new, error))?;
         copy(catalog, &new, &mut ProgressMeter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
-        let writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;
+        let mut writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;
         writer.put_store_id(&new_store_id())?;
+        // Its segments are all here.
+        writer.store.disk_tier = None;
         writer.commit_unversioned("the restored catalog")?;
         let file = fs::File::open(&new).map_err(|error| StoreError::io("open", &new, error))?;
         file.sync_all().map_err(|error| StoreError::io("sync", &new, error))?;

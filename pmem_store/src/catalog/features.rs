@@ -14,7 +14,9 @@ pub const FEATURE_OBJECT_GRANTS: u64 = 2;
 pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS;
 /// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
-pub const WRITER_FEATURES: u64 = FEATURE_ACCESS;
+/// Names of segments may be links to files on another disk, which go with them.
+pub const FEATURE_TIERS: u64 = 2;
+pub const WRITER_FEATURES: u64 = FEATURE_ACCESS | FEATURE_TIERS;
 
 /// An unknown reader flag stops readers and writers, an unknown writer flag only writers.
 pub(crate) fn check_features(path: &Path, record: &StoreRecord, read_only: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The catalog's rows. They are JSON, so that a field added later has a default and an old file stays readable.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ pub struct StoreRecord {
     /// How long a version stays readable after its successor was made; see [`DEFAULT_RETENTION_MS`].
     #[serde(default = "default_retention_ms")]
     pub retention_ms: u64,
+    /// The directory of the tier on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_tier: Option<PathBuf>,
 }
 
 /// A day: a mistake of the evening can be undone in the morning.
@@ -77,12 +81,21 @@ pub struct TableRecord {
 /// The option of a table that nobody may change until it is set to something else than `true`.
 const READ_ONLY: &str = "read_only";
 
+/// The option of a table with the tier of its segments, and what it is without it.
+pub const TIER_OPTION: &str = "tier";
+const TIER_DEFAULT: &str = "pmem";
+
 /// The option of a table whose rows are the chunks of an array: what the layer above knows of the array.
 pub const ARRAY_OPTION: &str = "array";
 
 impl TableRecord {
     pub fn is_array(&self) -> bool {
         self.options.contains_key(ARRAY_OPTION)
+    }
+
+    /// The tier in which its segments are to lie.
+    pub fn tier(&self) -> &str {
+        self.options.get(TIER_OPTION).map_or(TIER_DEFAULT, String::as_str)
     }
 
     pub fn is_read_only(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::predicate::Predicate;
 use super::record::{ObjectId, ObjectKind, ObjectRecord};
 use super::table::Objects;
-use crate::catalog::{TableRecord, ViewRecord};
+use crate::catalog::{TIER_OPTION, TableRecord, ViewRecord};
 use crate::error::{Result, StoreError};
 use crate::names::{SYSTEM_NAMESPACE, said_name};
 use crate::snapshot::Snapshot;
@@ -69,10 +69,15 @@ impl<'a> ObjectCatalog<'a> {
     /// The objects for which the condition is true, in no particular order.
     pub fn search(&self, predicate: &Predicate) -> Result<Vec<ObjectRecord>> {
         let mut found = Vec::new();
-        self.objects.search(predicate, |record, is_exact| {
-            let record = self.completed(record);
-            found.extend(record.filter(|record| is_exact || predicate.evaluate(record) == Some(true)));
-        })?;
+        if let Some(ids) = predicate.ids() {
+            found = self.get_all(&ids)?;
+            found.retain(|object| predicate.evaluate(object) == Some(true));
+        } else {
+            self.objects.search(predicate, |record, is_exact| {
+                let record = self.completed(record);
+                found.extend(record.filter(|record| is_exact || predicate.evaluate(record) == Some(true)));
+            })?;
+        }
         if predicate.without_attributes().0 {
             let mut without_row = self.of_catalog()?;
             without_row.retain(|object| predicate.evaluate(object) == Some(true));
@@ -115,8 +120,8 @@ impl<'a> ObjectCatalog<'a> {
             ObjectKind::View => of_view(&self.views[*self.view_places.get(&record.id)?]),
             ObjectKind::Group | ObjectKind::Blob => return self.sees(&record).then_some(record),
         };
-        let ObjectRecord { namespace, name, created_at_ms, is_read_only, .. } = catalog;
-        Some(ObjectRecord { namespace, name, created_at_ms, is_read_only, ..record })
+        let ObjectRecord { namespace, name, created_at_ms, is_read_only, tier, .. } = catalog;
+        Some(ObjectRecord { namespace, name, created_at_ms, is_read_only, tier, ..record })
     }
 }
 
@@ -129,7 +134,8 @@ impl TableRecord {
 fn of_table(table: &TableRecord) -> ObjectRecord {
     let (namespace, name) = (table.namespace.clone(), table.name.clone());
     let new = ObjectRecord::new(table.id, table.kind(), table.created_at_ms.unwrap_or(0));
-    ObjectRecord { namespace, name, is_read_only: table.is_read_only(), ..new }
+    let tier = table.options.get(TIER_OPTION).cloned();
+    ObjectRecord { namespace, name, is_read_only: table.is_read_only(), tier, ..new }
 }
 
 fn of_view(view: &ViewRecord) -> ObjectRecord {

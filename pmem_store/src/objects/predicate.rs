@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::record::ObjectRecord;
+use super::record::{ObjectId, ObjectRecord};
 use crate::attributes::{AttributeError, AttributeValue, value_of};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +102,18 @@ impl Comparison {
 }
 
 impl Predicate {
+    /// The ids of which an object must have one, if the condition says so.
+    pub fn ids(&self) -> Option<Vec<ObjectId>> {
+        match self {
+            Predicate::Compare { key: PropertyKey::Id, operator: Comparison::Equal, value: AttributeValue::Integer(id) } => {
+                Some(ObjectId::try_from(*id).into_iter().collect())
+            }
+            Predicate::And(all) => all.iter().find_map(Predicate::ids),
+            Predicate::Or(some) => some.iter().map(Predicate::ids).collect::<Option<Vec<_>>>().map(|ids| ids.concat()),
+            _ => None,
+        }
+    }
+
     /// Whether the packed properties of an object show that it is not true. It reads only the attributes that it is about.
     pub(super) fn is_refuted_by(&self, properties: &[u8]) -> Result<bool, AttributeError> {
         let key = match self {

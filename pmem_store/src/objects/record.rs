@@ -67,6 +67,11 @@ pub struct ObjectRecord {
     pub created_at_ms: u64,
     pub changed_at_ms: u64,
     pub size_bytes: u64,
+    /// Of a table that was given one: an option in the catalog.
+    pub tier: Option<String>,
+    /// Of a table: the bytes that were read since the store was opened, and when last.
+    pub bytes_touched: Option<u64>,
+    pub last_touched_ms: Option<u64>,
     pub comment: Option<String>,
     /// For a table it is an option in the catalog.
     pub is_read_only: bool,
@@ -86,6 +91,9 @@ impl ObjectRecord {
             created_at_ms: now_ms,
             changed_at_ms: now_ms,
             size_bytes: 0,
+            tier: None,
+            bytes_touched: None,
+            last_touched_ms: None,
             comment: None,
             is_read_only: false,
             attributes: Attributes::new(),

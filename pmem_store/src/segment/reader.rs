@@ -21,7 +21,8 @@ use super::side_table::read_table;
 use super::statistics::ZoneStatistics;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
-use crate::mapping::Mapping;
+use crate::files;
+use crate::mapping::{Mapping, MappingError};
 
 /// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
 /// handed out stays valid for as long as it (and with it the mapping) is held.
@@ -56,8 +57,20 @@ struct Mapped {
 
 impl Mapped {
     fn open(path: &Path, size_bytes: u64) -> Result<Mapped> {
-        let mapping = Mapping::open(path, Some(size_bytes))?;
+        let mapping = Mapping::open(path, Some(size_bytes)).or_else(|error| opened_again(path, size_bytes, error))?;
         Ok(Mapped { bytes: mapping.whole(), mapping, decoded: Arc::default() })
+    }
+}
+
+/// Between two looks at the name, the rows may have moved to another tier.
+fn opened_again(path: &Path, size_bytes: u64, error: MappingError) -> Result<Arc<Mapping>> {
+    let is_gone = matches!(&error, MappingError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    if !is_gone {
+        return Err(error.into());
+    }
+    match files::link_target(path) {
+        Some(file) if !file.exists() => Err(StoreError::TierGone { segment: path.to_path_buf(), file }),
+        _ => Ok(Mapping::open(path, Some(size_bytes))?),
     }
 }
 
@@ -133,6 +146,11 @@ impl Segment {
         drop(slot);
         self.count_mapping();
         Ok(mapped)
+    }
+
+    /// Whether its rows lie in a directory of another tier than the store's own.
+    pub fn is_on_other_tier(&self) -> bool {
+        files::link_target(&self.path).is_some()
     }
 
     /// Releases the mapping unless it is in use; returns whether it did. The next reader maps the file again.

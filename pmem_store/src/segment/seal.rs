@@ -65,7 +65,7 @@ impl SidePaths {
 /// hard links. The names are durable once their directory is.
 pub(crate) fn link_segment_files(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
     for (from, to) in segment_pairs(from, to) {
-        if std::fs::hard_link(&from, &to).is_err() {
+        if !files::link_bytes(&from, &to).is_ok_and(|is_linked| is_linked) {
             copy_durably(&from, &to, poison)?;
         }
     }
@@ -92,6 +92,9 @@ fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
 /// Removes a segment and its side files; a missing file is no error.
 pub(crate) fn remove_segment_files(segment: &Path) {
     let sides = SidePaths::of(segment);
+    if let (Some(file), Some(store)) = (files::link_target(segment), segment.ancestors().nth(3)) {
+        files::remove_of_tier(&file, store);
+    }
     for path in sides.of_every_segment().into_iter().chain([sides.index.as_path(), segment]) {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound

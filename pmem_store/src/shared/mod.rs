@@ -2,6 +2,7 @@
 //!
 //! - `file_gc`: which files a reader still needs; `pins`: the pins of readers and transactions
 //! - `segment_cache`: the mappings of segments; `moves`: where rows moved when segments were replaced
+//! - `touches`: how much of each table was read
 //! - `claim`: the lock or the lease
 //!
 //! **Invariant:** while a [`Pin`] or a lease of version v is alive, no file that version v names is removed. So
@@ -12,6 +13,7 @@ mod file_gc;
 mod moves;
 mod pins;
 mod segment_cache;
+mod touches;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,8 @@ pub use moves::{ReplacedSegment, Replacement};
 pub(crate) use pins::{Pin, TransactionPin};
 use segment_cache::SegmentCache;
 pub use segment_cache::SegmentHandle;
+use touches::TableTouches;
+pub use touches::Touches;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -39,6 +43,7 @@ pub(crate) struct Shared {
     segments: SegmentCache,
     pub logs: Arc<OpenLogs>,
     pub moves: Moves,
+    pub touches: TableTouches,
     poison: Arc<PoisonFlag>,
     /// The last reader or appender releases it, which may outlive the store.
     pub claim: Claim,
@@ -47,7 +52,16 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(store: PathBuf, claim: Claim, poison: &Arc<PoisonFlag>) -> Self {
         let (segments, poison) = (SegmentCache::new(store.clone()), Arc::clone(poison));
-        Shared { store, gc: FileGc::default(), segments, logs: Arc::default(), moves: Moves::default(), poison, claim }
+        Shared {
+            store,
+            gc: FileGc::default(),
+            segments,
+            logs: Arc::default(),
+            moves: Moves::default(),
+            touches: TableTouches::default(),
+            poison,
+            claim,
+        }
     }
 
     /// The files of segments, and of logs, that `version` and later ones do not name.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Shared;
+use super::{Shared, Touches};
+use crate::names::TableId;
 
 /// Keeps the files of a version.
 #[derive(Debug)]
@@ -15,6 +16,12 @@ impl Pin {
     pub fn new(version: u64, shared: &Arc<Shared>) -> Arc<Pin> {
         shared.gc.pin(version);
         Arc::new(Pin { version, shared: Arc::clone(shared) })
+    }
+}
+
+impl Pin {
+    pub fn touches(&self, table: TableId) -> Arc<Touches> {
+        self.shared.touches.of(table)
     }
 }
 

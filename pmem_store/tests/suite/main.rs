@@ -31,6 +31,7 @@ mod statistics;
 mod store;
 mod tail;
 mod tidy;
+mod tiers;
 mod transaction;
 mod types;
 mod unstorable;

@@ -113,7 +113,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
         StoreError::Arrow(_) | StoreError::NoName { .. } | StoreError::Attribute(_) => ErrorKind::Invalid,
-        StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+        StoreError::NoTier(_) | StoreError::OthersTier { .. } | StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
         StoreError::Poisoned(_)
@@ -121,6 +121,8 @@ fn of_store(error: &StoreError) -> ErrorKind {
         | StoreError::Sync { .. }
         | StoreError::Region(_)
         | StoreError::Lock(_)
+        | StoreError::TierGone { .. }
+        | StoreError::TierNotMounted { .. }
         | StoreError::NotClosed(_) => ErrorKind::Unavailable,
         StoreError::NotAStore { .. }
         | StoreError::NewerFormat { .. }

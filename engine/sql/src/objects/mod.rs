@@ -11,6 +11,7 @@
 //! UNTAG TABLE|VIEW|ARRAY|GROUP|BLOB name, … (k, …) | ALL;  UNTAG OBJECTS WHERE … (k, …) | ALL
 //! COPY BLOB b FROM 'file' [WITH TAGS (k = v, …)];  COPY BLOB b TO 'file';  COPY BLOBS FROM … (a query)
 //! DROP BLOB [IF EXISTS] b;  ALTER BLOB b RENAME TO c;  ALTER GROUP|BLOB name SET (read_only = true|false)
+//! ALTER TABLE|ARRAY|GROUP name SET TIER pmem|disk
 //! FIND OBJECTS|TABLES|VIEWS|ARRAYS|GROUPS|BLOBS [IN GROUP g] [WHERE …] [ORDER BY k [DESC], …] [LIMIT n] [OFFSET n] [INTO GROUP g]
 //! ```
 

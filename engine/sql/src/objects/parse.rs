@@ -51,6 +51,12 @@ pub fn parse_objects(
     }
     let names_blob =
         third.is_some_and(|token| matches!(token.token, Token::Word(_)) && !["FROM", "TO"].iter().any(|word| is_word(&token.token, word)));
+    if is_word(first, "ALTER") && sets_tier(tokens) {
+        let mut parser = Parser::new(dialect).with_recursion_limit(limit).with_tokens_with_locations(tokens.to_vec());
+        parser.next_token();
+        let parsed = set_tier(&mut parser).and_then(|statement| end(&mut parser).map(|()| statement));
+        return parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)));
+    }
     let (taken, parse): (usize, fn(&mut Parser<'_>) -> Parsed<ObjectStatement>) = match () {
         () if begins("COMMENT", "ON") => (2, comment),
         () if begins("CREATE", "GROUP") => (2, create_group),
@@ -68,6 +74,19 @@ pub fn parse_objects(
     (0..taken).for_each(|_| drop(parser.next_token()));
     let parsed = parse(&mut parser).and_then(|statement| end(&mut parser).map(|()| statement));
     parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)))
+}
+
+/// Whether the last words are SET TIER and a name.
+fn sets_tier(tokens: &[TokenWithSpan]) -> bool {
+    let words: Vec<&Token> = significant(tokens).map(|(_, token)| &token.token).filter(|token| **token != Token::SemiColon).collect();
+    let word = |from_end: usize, keyword: &str| words.len().checked_sub(from_end).is_some_and(|at| is_word(words[at], keyword));
+    word(3, "SET") && word(2, "TIER")
+}
+
+fn set_tier(parser: &mut Parser<'_>) -> Parsed<ObjectStatement> {
+    let object = object(parser)?;
+    expect(parser, &["SET", "TIER"])?;
+    Ok(ObjectStatement::SetTier { object, tier: name(parser)? })
 }
 
 /// The statement from this token on, at the same positions: an error in it is shown where it is.

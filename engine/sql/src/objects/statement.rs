@@ -61,6 +61,11 @@ pub enum ObjectStatement {
         name: TableReference,
         change: BlobChange,
     },
+    /// To the tier of this name.
+    SetTier {
+        object: ObjectName,
+        tier: String,
+    },
     Find {
         search: Search,
         into: Option<TableReference>,

@@ -1,6 +1,6 @@
-//! Background maintenance of a store that is open for writing: sealing logs, compaction, expiry of versions.
+//! Background maintenance of a store that is open for writing: sealing logs, compaction, moves between tiers, expiry of versions.
 //!
-//! `control` is the state that the thread shares with the engine, `thread` its loop; `logs`, `tables` and `expiry` know when something is
+//! `control` is the state that the thread shares with the engine, `thread` its loop; `logs`, `tables`, `tiers` and `expiry` know when something is
 //! due.
 //!
 //! **Invariant:** the thread holds the store only while it works. So the store is closed with the engine, and not at the next wakeup of
@@ -11,6 +11,7 @@ mod expiry;
 mod logs;
 mod tables;
 mod thread;
+mod tiers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use super::memory::background_bytes;
 use super::permits::CompactionPermits;
 use super::pick::{Effort, Limits, pick_jobs};
 use super::runs::Runs;
+use super::tier_moves::TierMoves;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
@@ -40,6 +42,7 @@ pub struct Maintenance {
     runtime: Arc<RuntimeEnv>,
     compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
+    tier_moves: Arc<TierMoves>,
     control: Arc<Control>,
     /// Kept until the thread is started.
     upkeep: Mutex<Option<MaintenanceThread>>,
@@ -48,9 +51,10 @@ pub struct Maintenance {
 impl Maintenance {
     pub fn new(options: MaintenanceOptions, store: &Arc<Store>, runtime: &Arc<RuntimeEnv>) -> Maintenance {
         let (compaction_permits, runs, control) = (Arc::<CompactionPermits>::default(), Arc::<Runs>::default(), Arc::<Control>::default());
+        let tier_moves = Arc::<TierMoves>::default();
         let is_on = options.enabled && !store.is_read_only();
-        let upkeep = is_on.then(|| MaintenanceThread::new(&options, store, runtime, &compaction_permits, &runs, &control));
-        Maintenance { options, runtime: Arc::clone(runtime), compaction_permits, runs, control, upkeep: Mutex::new(upkeep) }
+        let upkeep = is_on.then(|| MaintenanceThread::new(&options, store, runtime, &compaction_permits, (&runs, &tier_moves), &control));
+        Maintenance { options, runtime: Arc::clone(runtime), compaction_permits, runs, tier_moves, control, upkeep: Mutex::new(upkeep) }
     }
 
     pub fn options(&self) -> &MaintenanceOptions {
@@ -63,6 +67,10 @@ impl Maintenance {
 
     pub fn runs(&self) -> &Arc<Runs> {
         &self.runs
+    }
+
+    pub fn tier_moves(&self) -> &TierMoves {
+        &self.tier_moves
     }
 
     /// Starts the thread, which sleeps until a commit, or until it is time for the work that earlier processes left.

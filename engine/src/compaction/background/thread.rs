@@ -11,6 +11,7 @@ use super::control::Control;
 use super::expiry::Expiry;
 use super::logs::LogWatch;
 use super::tables::TableWatch;
+use super::tiers::TierWatch;
 use super::{limits, outlook};
 use crate::compaction::job::JobRunner;
 use crate::compaction::memory::background_bytes;
@@ -19,6 +20,7 @@ use crate::compaction::pick::{Effort, pick_jobs};
 use crate::compaction::rate_limiter::RateLimiter;
 use crate::compaction::runs::{CompactionOutcome, Runs};
 use crate::compaction::stop_signal::StopSignal;
+use crate::compaction::tier_moves::TierMoves;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
@@ -34,8 +36,10 @@ pub struct MaintenanceThread {
     runtime: Arc<RuntimeEnv>,
     compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
+    tier_moves: Arc<TierMoves>,
     control: Arc<Control>,
     tables: TableWatch,
+    tiers: TierWatch,
     logs: LogWatch,
     expiry: Expiry,
     /// When to look for work that earlier processes left; `None`: that was done.
@@ -54,7 +58,7 @@ impl MaintenanceThread {
         store: &Arc<Store>,
         runtime: &Arc<RuntimeEnv>,
         compaction_permits: &Arc<CompactionPermits>,
-        runs: &Arc<Runs>,
+        (runs, tier_moves): (&Arc<Runs>, &Arc<TierMoves>),
         control: &Arc<Control>,
     ) -> MaintenanceThread {
         MaintenanceThread {
@@ -63,8 +67,10 @@ impl MaintenanceThread {
             runtime: Arc::clone(runtime),
             compaction_permits: Arc::clone(compaction_permits),
             runs: Arc::clone(runs),
+            tier_moves: Arc::clone(tier_moves),
             control: Arc::clone(control),
             tables: TableWatch::default(),
+            tiers: TierWatch::default(),
             logs: LogWatch::new(Duration::from_millis(options.seal_after_ms)),
             expiry: Expiry::default(),
             backlog_at: Some(Instant::now() + Duration::from_millis(options.backlog_after_ms)),
@@ -102,12 +108,31 @@ impl MaintenanceThread {
         if self.backlog_in() == Some(Duration::ZERO) {
             self.use_tables_with_backlog(store);
         }
-        while !self.control.is_stopping() && self.compact_tables(store).await {
+        while !self.control.is_stopping() && (self.compact_tables(store).await || self.move_segment(store)) {
             next_log = self.logs.seal(store, &self.runs);
+            self.expiry.expire(store);
         }
-        let next = [next_log, self.tables.next(Instant::now()), self.backlog_in()].into_iter().flatten();
+        let next_move = self.tiers.next();
+        let next = [next_log, self.tables.next(Instant::now()), self.backlog_in(), next_move].into_iter().flatten();
         let expiry = if self.control.is_stopping() { Duration::ZERO } else { self.expiry.expire(store) };
         next.fold(expiry, Duration::min)
+    }
+
+    /// Moves one segment to the tier of its table; returns whether there was one.
+    fn move_segment(&mut self, store: &Arc<Store>) -> bool {
+        let mut pace = RateLimiter::new(self.options.rate_bytes_per_s);
+        let (logs, runs, mut looked) = (&mut self.logs, &self.runs, Instant::now());
+        let mut meanwhile = || {
+            if looked.elapsed() >= LOGS_EVERY {
+                logs.seal(store, runs);
+                looked = Instant::now();
+            }
+        };
+        let moved = self.tiers.move_next(store, &self.tier_moves, &self.control, &mut pace, &mut meanwhile);
+        moved.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no segment is moved to the tier of its table; {}", outlook(store));
+            false
+        })
     }
 
     fn backlog_in(&self) -> Option<Duration> {

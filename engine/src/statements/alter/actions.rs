@@ -7,7 +7,7 @@ use pmem_store::StoreError;
 use super::columns;
 use crate::execution::StatementContext;
 use crate::statements::draft::Draft;
-use crate::statements::table_options::set_options;
+use crate::statements::table_options::{check_tier, set_options};
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
 use table::catalog::resolve;
@@ -50,7 +50,10 @@ pub async fn apply(
             draft.key = key_of(&draft.schema(), &key.take().unwrap_or_default())?;
             Ok(())
         }
-        Op::SetOptionsParens { options } => set_options(&mut draft.options, options),
+        Op::SetOptionsParens { options } => {
+            set_options(&mut draft.options, options)?;
+            check_tier(&ctx.engine.store, &draft.options)
+        }
         other => {
             let hint =
                 "there are ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, RENAME TO, SET ORDER BY (…), SET (option = value)";

@@ -9,6 +9,7 @@ mod schema;
 mod search;
 mod tag_rows;
 mod tags;
+mod tiers;
 
 pub use schema::SchemaObjects;
 pub use tags::values_of;
@@ -74,6 +75,7 @@ pub async fn run_objects(ctx: &StatementContext, statement: ObjectStatement) -> 
         ObjectStatement::CopyBlobTo { name, path } => blobs::copy_to(ctx, &name, &path),
         ObjectStatement::DropBlob { name, if_exists } => blobs::drop_blob(ctx, &name, if_exists),
         ObjectStatement::AlterBlob { name, change } => blobs::alter(ctx, &name, &change),
+        ObjectStatement::SetTier { object, tier } => tiers::set_tier(ctx, &object, &tier),
         ObjectStatement::Untag { objects, keys } => tags::untag(ctx, &objects, keys.as_deref()),
         ObjectStatement::Find { search, into } => match into {
             Some(group) => search::find_into(ctx, &search, &group),

@@ -1,33 +1,43 @@
 //! The metrics of a scan, counted twice: for EXPLAIN ANALYZE and for the query's report.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder};
-use pmem_store::Segment;
+use pmem_store::{Segment, Touches};
 
 use common::report::ReportCollector;
 
 pub struct ScanMetrics {
     pub baseline: BaselineMetrics,
     bytes_touched: Count,
+    /// A counter that few scans need is made for those alone: EXPLAIN ANALYZE shows each.
+    bytes_on_other_tiers: OnceLock<Count>,
+    set: ExecutionPlanMetricsSet,
+    partition: usize,
     zones_total: Count,
     zones_pruned: Count,
     segments_total: Count,
     segments_pruned: Count,
     report: Arc<ReportCollector>,
+    /// Those of the table.
+    touches: Arc<Touches>,
 }
 
 impl ScanMetrics {
-    pub fn new(set: &ExecutionPlanMetricsSet, partition: usize, report: Arc<ReportCollector>) -> Self {
+    pub fn new(set: &ExecutionPlanMetricsSet, partition: usize, report: Arc<ReportCollector>, touches: Arc<Touches>) -> Self {
         let count = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
         ScanMetrics {
             baseline: BaselineMetrics::new(set, partition),
             bytes_touched: count("bytes_touched"),
+            bytes_on_other_tiers: OnceLock::new(),
+            set: set.clone(),
+            partition,
             zones_total: count("zones_total"),
             zones_pruned: count("zones_pruned"),
             segments_total: count("segments_total"),
             segments_pruned: count("segments_pruned"),
             report,
+            touches,
         }
     }
 
@@ -60,8 +70,14 @@ impl ScanMetrics {
         ReportCollector::add(&self.report.rows_scanned, rows);
     }
 
-    pub fn touched(&self, bytes: usize) {
+    /// `is_on_other_tier`: the rows lie in no directory of the store.
+    pub fn touched(&self, bytes: usize, is_on_other_tier: bool) {
         self.bytes_touched.add(bytes);
+        self.touches.add(bytes as u64);
+        if is_on_other_tier {
+            let make = || MetricBuilder::new(&self.set).counter("disk_tier_bytes", self.partition);
+            self.bytes_on_other_tiers.get_or_init(make).add(bytes);
+        }
         ReportCollector::add(&self.report.bytes_touched, bytes);
     }
 }

@@ -217,7 +217,7 @@ impl DataSource for StoreScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-        let metrics = ScanMetrics::new(&self.metrics, partition, report);
+        let metrics = ScanMetrics::new(&self.metrics, partition, report, self.table.touches());
         metrics.expect(units.iter().map(ScanUnit::rows).sum(), units.iter().map(ScanUnit::zones).sum());
         let switches = switches(context.session_config().options());
         let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), &self.declared, &self.physical, switches)?;
@@ -242,6 +242,7 @@ impl DataSource for StoreScan {
             next_unit: 0,
             current: None,
             read_part: None,
+            is_on_other_tier: false,
             zone_mask: None,
             waiting: self.wait(),
             finished: false,

@@ -56,6 +56,8 @@ pub struct ScanStream {
     pub(super) current: Option<OpenUnit>,
     /// The part that was read last.
     pub(super) read_part: Option<usize>,
+    /// Whether the rows of that part lie on another tier than the store's own.
+    pub(super) is_on_other_tier: bool,
     /// The index of a part, and which of its zones remain after pruning.
     pub(super) zone_mask: Option<(usize, Option<Vec<bool>>)>,
     /// Waits for a join above to have its keys; nothing is read before.
@@ -145,6 +147,7 @@ impl ScanStream {
             // A skipped segment is not among those that the query reads: it may not be mapped.
             if self.read_part.replace(unit.part) != Some(unit.part) {
                 self.metrics.reads(part.segment());
+                self.is_on_other_tier = part.segment().is_some_and(|segment| segment.is_on_other_tier());
             }
             let filter_columns = part.batch(unit.batch, &self.filter.current().columns)?;
             let next_row = unit.start;
@@ -219,7 +222,7 @@ impl ScanStream {
     fn touch(&self, columns: &[usize], rows: usize) {
         let Some(ScanUnit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
         let part = &self.parts[part];
-        self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum());
+        self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum(), self.is_on_other_tier);
     }
 
     fn after_zone(&mut self, step: ScanStep) -> Result<ScanStep> {

@@ -1,0 +1,119 @@
+//! The part of a disk tier's directory that is one store's, and the links that lead there from the names of segments.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::{create_dir_durably, remove, segment_path, sync_dir, write_durably};
+use crate::error::{Result, StoreError};
+
+/// The file that says to which store the directory belongs.
+const OWNER_FILE: &str = "owner";
+const OWNER_FILE_NEW: &str = "owner.new";
+
+/// `<directory>/<id of the store>`, with a directory for each table.
+#[derive(Debug)]
+pub struct DiskTier {
+    root: PathBuf,
+}
+
+impl DiskTier {
+    pub fn new(directory: &Path, store_id: &str) -> DiskTier {
+        DiskTier { root: directory.join(store_id) }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn table_dir(&self, table: u64) -> PathBuf {
+        self.root.join(table.to_string())
+    }
+
+    pub fn file(&self, table: u64, segment: u64) -> PathBuf {
+        self.table_dir(table).join(format!("{segment}.arrow"))
+    }
+
+    /// From now on it belongs to the store in this directory, whoever had it before. Whoever may enter the store may enter it too.
+    pub fn claim(&self, store: &Path) -> Result<()> {
+        create_dir_durably(&self.root)?;
+        let of_store = fs::metadata(store).map_err(|error| StoreError::io("read", store, error))?;
+        fs::set_permissions(&self.root, of_store.permissions()).map_err(|error| StoreError::io("open", &self.root, error))?;
+        // Another group than one's own needs the permission to give it.
+        let _ = chown(&self.root, None, Some(of_store.gid()));
+        let new = self.root.join(OWNER_FILE_NEW);
+        write_durably(&new, owner_text(store)?.as_bytes())?;
+        fs::rename(&new, self.root.join(OWNER_FILE)).map_err(|error| StoreError::io("rename", &new, error))?;
+        sync_dir(&self.root)
+    }
+
+    pub fn belongs_to(&self, store: &Path) -> bool {
+        belongs_to(&self.root, store)
+    }
+
+    /// Whether any store has it. If none has, its disk may not be mounted.
+    pub fn has_owner(&self) -> bool {
+        self.root.join(OWNER_FILE).exists()
+    }
+
+    /// Removes files of segments whose names lead nowhere: they are gone, or have their bytes themselves. What cannot be looked at stays.
+    pub fn remove_unlinked(&self, store: &Path, numbered: impl Fn(&Path) -> Result<Vec<(u64, std::ffi::OsString)>>) -> Result<()> {
+        if !self.belongs_to(store) {
+            return Ok(());
+        }
+        for (table, name) in numbered(&self.root)? {
+            let dir = self.root.join(name);
+            for (segment, name) in numbered(&dir)? {
+                let is_unlinked = match fs::symlink_metadata(segment_path(store, table, segment)) {
+                    Ok(found) => found.is_file(),
+                    Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+                };
+                if is_unlinked {
+                    remove(&dir.join(name));
+                }
+            }
+            // Fails unless it is empty.
+            let _ = fs::remove_dir(&dir);
+        }
+        Ok(())
+    }
+}
+
+/// Where the name of a segment leads, if its rows are not under the name itself.
+pub fn link_target(segment: &Path) -> Option<PathBuf> {
+    fs::read_link(segment).ok()
+}
+
+/// Gives the bytes of a file a second name; false if that is not possible. A second name of a symbolic link would be one of the link.
+pub fn link_bytes(from: &Path, to: &Path) -> std::io::Result<bool> {
+    fs::hard_link(from, to)?;
+    let is_link = fs::symlink_metadata(to)?.is_symlink();
+    if is_link {
+        fs::remove_file(to)?;
+    }
+    Ok(!is_link)
+}
+
+/// Removes a file of a tier, unless its directory belongs to another store than this one.
+pub fn remove_of_tier(file: &Path, store: &Path) {
+    match file.parent().and_then(Path::parent) {
+        Some(root) if belongs_to(root, store) => remove(file),
+        _ => {
+            tracing::warn!(path = %file.display(), "the file is not removed: its directory belongs to another store, of which this may be a copy")
+        }
+    }
+}
+
+fn belongs_to(root: &Path, store: &Path) -> bool {
+    let known = fs::read_to_string(root.join(OWNER_FILE));
+    matches!((known, owner_text(store)), (Ok(known), Ok(text)) if known == text)
+}
+
+/// A directory keeps its number and the time of its birth when it is renamed, and its copy has others. The number of its device may change
+/// with each mount.
+fn owner_text(store: &Path) -> Result<String> {
+    let metadata = fs::metadata(store).map_err(|error| StoreError::io("read", store, error))?;
+    let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(format!("{}:{}\n", metadata.ino(), born.map_or(0, |born| born.as_nanos())))
+}
