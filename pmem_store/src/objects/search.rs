@@ -110,6 +110,19 @@ impl Entries<'_> {
     }
 }
 
+/// So many rows are looked at one by one sooner than conditions on all are evaluated.
+const NAMED_ROWS_MAX: usize = 4_096;
+
+/// Whether only objects with one of some names satisfy it.
+fn lists_names(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Compare { key: PropertyKey::Name, operator: Comparison::Equal, .. } => true,
+        Predicate::And(all) => all.iter().any(lists_names),
+        Predicate::Or(some) => !some.is_empty() && some.iter().all(lists_names),
+        _ => false,
+    }
+}
+
 /// 4 KiB on the stack.
 const FILTER_BITS: usize = 1 << 15;
 
@@ -178,9 +191,25 @@ impl<'a> Search<'a> {
         Ok(Candidates { rows: Rows::Bitmap(all), is_exact })
     }
 
+    /// The few rows of the names that one of the conditions lists. Whoever looks at them evaluates the other conditions, of which the
+    /// kind and the schema hold for most objects there are.
+    fn named(&self, all: &[Predicate], wanted: bool) -> Result<Option<Candidates>> {
+        let Some(names) = all.iter().find(|one| wanted && lists_names(one)) else { return Ok(None) };
+        let found = self.evaluate(names, wanted)?;
+        let is_few = match &found.rows {
+            Rows::All => false,
+            Rows::Few(rows) => rows.len() <= NAMED_ROWS_MAX,
+            Rows::Bitmap(rows) => rows.len() <= NAMED_ROWS_MAX as u64,
+        };
+        Ok(is_few.then_some(Candidates { is_exact: false, ..found }))
+    }
+
     /// The condition with the fewest rows comes first. Of the others, comparisons are not made sets: their rows are looked up among those
     /// that are left.
     fn intersection(&self, all: &[Predicate], wanted: bool) -> Result<Candidates> {
+        if let Some(found) = self.named(all, wanted)? {
+            return Ok(found);
+        }
         let mut simple: Vec<Entries<'a>> = Vec::new();
         // A range of values is two comparisons of one key; where no row has several values their entries are intersected.
         let mut by_key: HashMap<&str, usize> = HashMap::new();
