@@ -60,7 +60,9 @@ fn tags_and_blobs_are_found_after_their_tables_were_compacted() {
     let segments = |name: &str| -> Vec<pmem_store::TableSegment> {
         db.engine.store().snapshot().unwrap().table("system", name).unwrap().unwrap().segments().to_vec()
     };
-    assert!(eventually(|| segments("objects").len() < 12 && segments("blobs").len() < 12));
+    // Up to seven of each of a few sizes stay, however the compactions fall among the writes.
+    let are_few = eventually(|| segments("objects").len() < 24 && segments("blobs").len() < 24);
+    assert!(are_few, "{} and {}", segments("objects").len(), segments("blobs").len());
     assert!(segments("objects").iter().all(|segment| segment.open().unwrap().attribute_index().unwrap().is_some()));
     assert_eq!(db.rows("FIND BLOBS WHERE n BETWEEN 95 AND 104").len(), 10);
     assert_eq!(db.rows("FIND BLOBS WHERE label = 'few' AND n > 89").len(), 10);
