@@ -38,8 +38,8 @@ pub const DIMENSIONS_MAX: usize = 32;
 const CHUNK_BYTES_MAX: u64 = 128 << 20;
 /// Chunks that nobody chose have at most so many bytes.
 const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
-/// The size of such a chunk along a growing dimension, before it is halved.
-const GROWING_CHUNK: u64 = 1024;
+/// The most cells of such a chunk along a growing dimension.
+const GROWING_CHUNK_MAX: u64 = 1024;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dimension {
@@ -252,13 +252,19 @@ fn checked_chunk(dimensions: &[NewDimension], chunk: &[u64]) -> Result<Vec<u64>,
     Ok(chunk.to_vec())
 }
 
-/// The longest side is halved until a chunk is small enough.
+/// The longest side is halved until a chunk is small enough. What is left is for growing dimensions: a chunk is stored whole however little of
+/// it was written, and a program often adds one index after the other.
 fn default_chunk(dimensions: &[NewDimension], width: u64) -> Vec<u64> {
-    let mut chunk: Vec<u64> = dimensions.iter().map(|dimension| dimension.length.unwrap_or(GROWING_CHUNK)).collect();
+    let mut chunk: Vec<u64> = dimensions.iter().map(|dimension| dimension.length.unwrap_or(1)).collect();
     let bytes = |chunk: &[u64]| chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size));
     while bytes(&chunk) > DEFAULT_CHUNK_BYTES {
         let Some(longest) = chunk.iter_mut().max() else { break };
         *longest = longest.div_ceil(2);
+    }
+    let growing: Vec<usize> = (0..chunk.len()).filter(|at| dimensions[*at].length.is_none()).collect();
+    let can_grow = |chunk: &[u64]| growing.iter().copied().min_by_key(|at| chunk[*at]).filter(|at| chunk[*at] < GROWING_CHUNK_MAX);
+    while let Some(at) = can_grow(&chunk).filter(|_| bytes(&chunk) * 2 <= DEFAULT_CHUNK_BYTES) {
+        chunk[at] *= 2;
     }
     chunk
 }
@@ -271,4 +277,22 @@ pub fn sizes_text(sizes: &[u64]) -> String {
 /// An error about bad input.
 pub fn refused(message: String, hint: &str) -> EngineError {
     EngineError::Sql { message, position: None, hint: Some(hint.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_nobody_chose_hold_little_of_growing_dimensions() {
+        let chunk_of = |lengths: &[Option<u64>]| {
+            let named = lengths.iter().enumerate().map(|(at, length)| NewDimension { name: format!("d{at}"), length: *length, unit: None });
+            default_chunk(&named.collect::<Vec<_>>(), 4)
+        };
+        assert_eq!(chunk_of(&[Some(4096), Some(4096)]), [512, 512]);
+        assert_eq!(chunk_of(&[None, Some(8_000_000)]), [1, 250_000]);
+        assert_eq!(chunk_of(&[None, Some(3)]), [1024, 3]);
+        assert_eq!(chunk_of(&[None, None]), [512, 512]);
+        assert_eq!(chunk_of(&[Some(7)]), [7]);
+    }
 }
