@@ -114,11 +114,10 @@ impl Store {
             return Err(StoreError::Refused(problem));
         }
         self.core.mark_dirty()?;
-        let moved = match to {
+        match to {
             Tier::Disk => self.to_disk(table, segment, go_on),
             Tier::Pmem => self.to_pmem(segment, go_on),
-        }?;
-        Ok(moved)
+        }
     }
 
     fn to_disk(&self, table: TableId, segment: &TableSegment, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {

@@ -28,10 +28,6 @@ _FORMATS = {
 }
 
 
-def is_array_file(path: str | PathLike[str]) -> bool:
-    return _format_of(fspath(path)) is not None
-
-
 def import_arrays(
     connection: Connection,
     path: str | PathLike[str],
