@@ -3,7 +3,9 @@
 - boss: spectra of a survey as objects with the tags plate, mjd and fiber. 1,000 random fibers by their tags, and whole plates. With HDF5 a
   file has the spectra of a plate, and an index in memory knows the files; with files each spectrum is one.
 - vpic: a simulation writes 8 variables of particles in 5 steps, durable at each step, and computes between them.
-- bdcats: an analysis reads what vpic has written, step by step, and computes.
+- bdcats: an analysis reads what vpic has written, step by step, and computes; from each tier.
+- containers: a sequence of overlapping groups of objects in a server of S3 on this machine, with prefetches and without. An analysis reads each
+  group in two parts, and computes between them.
 - nyx: levels of a refined mesh, of which the finer ones have holes.
 - small: objects of 256 B and of 512 KB, written and read by 1, 2, 4 and 8 clients of a server; with files by as many processes.
 
@@ -13,6 +15,7 @@ All answers are compared. The files stay in the cache of the operating system.
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
 import os
 import shutil
@@ -200,7 +203,84 @@ def vpic(directory: Path, particles: int, steps: int) -> None:
         return float(total)
 
     compare("bdcats: read all, count above 1", {"Quiver": min(timed(read), timed(read)), "h5py": min(timed(read_hdf5), timed(read_hdf5))})
+    (directory / "disk").mkdir()
+    con.sql(f"ALTER SYSTEM SET disk_tier = '{directory / 'disk'}'")
+    con.sql(f"ALTER SYSTEM SET object_tier = 'file://{directory / 'objects'}'")
+    con.sql("ALTER SYSTEM SET memory_tier_limit = '8GiB'")
+    for tier in ("memory", "disk", "object"):
+        for name in VARIABLES:
+            con.sql(f"ALTER ARRAY {name} SET TIER {tier}")
+        wait_for_tier(con, tier)
+        con.close()
+        con = quiver.open(directory / "vpic")
+        arrays.update({name: con.array(name) for name in VARIABLES})
+        if tier == "memory":
+            wait_for_tier(con, tier)
+        compare(f"bdcats: the same from {tier}, first and again", {"first": timed(read), "again": timed(read)})
     con.close()
+
+
+def wait_for_tier(con: quiver.Connection, tier: str) -> None:
+    names = ", ".join(f"'{name}'" for name in VARIABLES)
+    elsewhere = f"SELECT count(*) FROM system.segments WHERE kind = 'segment' AND table_name IN ({names}) AND tier <> '{tier}'"
+    while con.sql(elsewhere).fetchall() != [(0,)]:
+        time.sleep(0.05)
+
+
+def containers(directory: Path, groups: int = 12, members: int = 24, shared: int = 6, rows: int = 250_000) -> None:
+    """Each group shares some of its members with the next."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server.start()
+    host, port = server.get_host_and_port()
+    os.environ.update(
+        AWS_ACCESS_KEY_ID="key",
+        AWS_SECRET_ACCESS_KEY="secret",
+        AWS_REGION="us-east-1",
+        AWS_ENDPOINT_URL=f"http://{host}:{port}",
+        AWS_ALLOW_HTTP="true",
+    )
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="containers")
+    step = members - shared
+    of_group = [range(at * step, at * step + members) for at in range(groups)]
+    con = quiver.open(directory / "containers")
+    con.sql("ALTER SYSTEM SET object_tier = 's3://containers/data'")
+    con.sql("ALTER SYSTEM SET prefetch = 'off'")
+    con.sql("ALTER SYSTEM SET memory_tier_limit = '8GiB'")
+    values = np.random.default_rng(6).normal(size=rows)
+    for at in range(of_group[-1][-1] + 1):
+        con.write(f"t{at}", {"value": values + at})
+        con.sql(f"ALTER TABLE t{at} SET TIER object")
+    for at, tables in enumerate(of_group):
+        con.create_group(f"g{at}").add(*(con[f"t{table}"] for table in tables))
+    away = "SELECT count(*) FROM system.segments WHERE kind = 'segment' AND schema_name = 'main' AND tier <> 'object'"
+    while con.sql(away).fetchall() != [(0,)]:
+        time.sleep(0.1)
+
+    def analysis() -> float:
+        total = 0.0
+        for tables in of_group:
+            for part in (tables[: members // 2 + 1], tables[members // 2 + 1 :]):
+                for table in part:
+                    total += con.sql(f"SELECT sum(value) FROM t{table}").fetchall()[0][0]
+                # It computes for as long as a second look of the prefetch takes.
+                time.sleep(2)
+        return total
+
+    results = {}
+    for prefetch in ("off", "on"):
+        con.close()
+        con = quiver.open(directory / "containers")
+        con.sql(f"ALTER SYSTEM SET prefetch = '{prefetch}'")
+        seconds, total = timed(analysis)
+        results[f"prefetch {prefetch}"] = (seconds - 2 * 2 * groups, total)
+    compare(f"containers: read {groups} groups of {members} tables in S3", results)
+    print(con.sql("SELECT count(*), sum(objects), sum(size_bytes), sum(used_bytes) FROM system.prefetches").fetchall())
+    con.close()
+    server.stop()
 
 
 def nyx(directory: Path, side: int) -> None:
@@ -282,7 +362,7 @@ def small(directory: Path, number: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="boss,vpic,nyx,small")
+    parser.add_argument("--only", default="boss,vpic,containers,nyx,small")
     parser.add_argument("--spectra", type=int, default=100_000)
     parser.add_argument("--particles", type=int, default=8_000_000)
     parser.add_argument("--steps", type=int, default=5)
@@ -292,6 +372,7 @@ def main() -> None:
     runs = {
         "boss": lambda directory: boss(directory, options.spectra, 640),
         "vpic": lambda directory: vpic(directory, options.particles, options.steps),
+        "containers": containers,
         "nyx": lambda directory: nyx(directory, options.side),
         "small": lambda directory: small(directory, options.objects),
     }

@@ -34,7 +34,7 @@ if [ -d "$CARGO_TARGET_DIR/release" ] && [ "$(cat "$last_clone" 2>/dev/null)" !=
         git grep -lzF 'env!("CARGO_MANIFEST_DIR")' -- '*.rs' | xargs -0 -r touch
     else
         echo "the last build here was of another clone: dropping its crates, keeping the dependencies" >&2
-        members=$(sed -n '/^\[package\]/,/^$/s/^name = "\(.*\)"/-p \1/p' */Cargo.toml engine/*/Cargo.toml flight_server/*/Cargo.toml)
+        members=$(sed -n '/^\[package\]/,/^$/s/^name = "\(.*\)"/-p \1/p' */Cargo.toml engine/*/Cargo.toml flight_server/*/Cargo.toml pmem_store/*/Cargo.toml)
         # shellcheck disable=SC2086 # one word per member is meant
         cargo clean --release --quiet $members 9>&-
     fi

@@ -44,10 +44,10 @@ pub struct StoreArgs {
     #[arg(long, global = true, help_heading = ENGINE)]
     pub read_only: bool,
     /// Memory for all queries together, such as 4G [default: 70 % of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
+    #[arg(long, value_name = "SIZE", value_parser = engine::parse_size, global = true, help_heading = ENGINE)]
     pub memory_limit: Option<u64>,
     /// Memory for one query; over it the query spills to disk or fails
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
+    #[arg(long, value_name = "SIZE", value_parser = engine::parse_size, global = true, help_heading = ENGINE)]
     pub query_memory_limit: Option<u64>,
     /// Threads that work on queries [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_threads, global = true, help_heading = ENGINE)]
@@ -56,7 +56,7 @@ pub struct StoreArgs {
     #[arg(long, value_name = "DIR", global = true, help_heading = ENGINE)]
     pub spill_dir: Option<PathBuf>,
     /// Bytes that background compaction writes per second, such as 50M [default: 100M]
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
+    #[arg(long, value_name = "SIZE", value_parser = engine::parse_size, global = true, help_heading = ENGINE)]
     pub compaction_rate: Option<u64>,
     /// Do no maintenance in the background; compact tables only on OPTIMIZE TABLE
     #[arg(long, global = true, help_heading = ENGINE)]

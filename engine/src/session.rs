@@ -42,6 +42,7 @@ use table::transactions::TransactionSlot;
 
 mod append;
 mod batch_execution;
+mod chunks;
 mod completion_names;
 mod copy_settings;
 mod external_plan;

@@ -58,8 +58,18 @@ pub enum StoreError {
     Conflict { table: String },
     #[error("table \"{table}\" is read-only; ALTER TABLE {table} SET (read_only = false) allows changes again")]
     ReadOnlyTable { table: String },
-    #[error("the store has no tier \"{0}\"; ALTER SYSTEM SET disk_tier = '/directory' gives it a directory for it")]
-    NoTier(&'static str),
+    #[error("the store has no tier \"{tier}\"; ALTER SYSTEM SET {tier}_tier = '{example}' gives it one")]
+    NoTier { tier: &'static str, example: &'static str },
+    #[error(
+        "the tier \"{tier}\" is full: {bytes} bytes more would be over its limit of {limit_bytes}; ALTER SYSTEM SET {tier}_tier_limit changes it"
+    )]
+    TierFull { tier: &'static str, bytes: u64, limit_bytes: u64 },
+    #[error("{0}")]
+    ObjectStore(#[from] object_tier::ObjectError),
+    #[error(
+        "\"{url}\" belongs to another store, of which this may be a copy; ALTER SYSTEM SET object_tier = … gives it to this one if the other is gone"
+    )]
+    OthersObjects { url: String },
     #[error(
         "\"{}\" belongs to another store, of which this may be a copy; ALTER SYSTEM SET disk_tier = … gives it to this one if the other is gone",
         path.display()

@@ -1,6 +1,8 @@
 //! Paths and small files of the store, and the fsyncs that make names durable.
 
 mod disk_tier;
+mod object_tier;
+mod row_location;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +13,9 @@ use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
 use crate::region::PoisonFlag;
 
-pub use disk_tier::{DiskTier, link_bytes, link_target, remove_of_tier};
+pub use disk_tier::DiskTier;
+pub use object_tier::ObjectTier;
+pub use row_location::{RowLocation, link_bytes, open_rows};
 
 pub const CATALOG_FILE: &str = "catalog.redb";
 /// The name of the catalog while a store is created.

@@ -43,8 +43,8 @@ mod versions;
 pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{
-    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TIER_OPTION,
-    TableId, TableRecord, VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrefetchSettings, PrincipalRecord,
+    SegmentRecord, TIER_OPTION, TIER_POLICY_OPTION, TableId, TableRecord, VersionRecord, ViewRecord,
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
@@ -54,15 +54,16 @@ pub use loan::Loan;
 pub use log::LogInfo;
 pub use logs::Durability;
 pub use names::{SYSTEM_NAMESPACE, said_name};
+pub use object_tier::ObjectError;
 pub use priority::lower_thread_priority;
 pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics, compact};
-pub use shared::{ReplacedSegment, Replacement, SegmentHandle, Touches};
+pub use shared::{HandOff, ReplacedSegment, Replacement, SegmentHandle, Touches};
 pub use snapshot::{ObjectOwner, Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use tiers::Tier;
+pub use tiers::{StoreTiers, Tier};
 pub use transaction::{Acknowledgement, CommitCheck, NewTable, Savepoint, TableAlteration, TableVersion, Transaction};
 pub use versions::VersionInfo;
 

@@ -61,7 +61,12 @@ impl Mapping {
     pub fn open(path: &Path, expected_len: Option<u64>) -> Result<Arc<Mapping>, MappingError> {
         let open_error = |source| MappingError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(open_error)?;
-        let metadata = file.metadata().map_err(open_error)?;
+        Mapping::of_file(&file, path, expected_len)
+    }
+
+    /// As [`Mapping::open`], for an open file; `path` is its name in errors.
+    pub(crate) fn of_file(file: &File, path: &Path, expected_len: Option<u64>) -> Result<Arc<Mapping>, MappingError> {
+        let metadata = file.metadata().map_err(|source| MappingError::Open { path: path.to_owned(), source })?;
         let found = metadata.len();
         if !metadata.is_file() {
             return Err(MappingError::NotAFile { path: path.to_owned() });
@@ -77,7 +82,7 @@ impl Mapping {
         // SAFETY: sealed files are immutable (see the type's contract) and truncation by others is
         // caught by the guard below. Held by
         // `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
-        let map = unsafe { MmapOptions::new().len(len).map(&file) }.map_err(map_error)?;
+        let map = unsafe { MmapOptions::new().len(len).map(file) }.map_err(map_error)?;
         Mapping::with_guard(map, path).map_err(map_error)
     }
 

@@ -1,5 +1,6 @@
 //! Opening and creating a store. Opening reads no segment.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::DEFAULT_NAMESPACE;
 use crate::access;
 use crate::backup;
 use crate::catalog::{
-    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FEATURE_VERSIONS, FORMAT_VERSION, StoreRecord, WRITER_FEATURES,
-    check_features, new_store_id,
+    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FEATURE_VERSIONS, FORMAT_VERSION, PrefetchSettings, StoreRecord,
+    WRITER_FEATURES, check_features, new_store_id,
 };
 use crate::clock::now_ms;
 use crate::close_record::CloseRecord;
@@ -84,7 +85,9 @@ impl Store {
         let shared = Arc::new(Shared::new(path.to_path_buf(), Claim::Lock(lock), &poison));
         let mut core = core_of(path, options, database, shared, &expected)?;
         (core.dirty, core.closed, core.given_up) = (dirty, closed, given_up);
-        Ok(Store { core: Arc::new(core) })
+        let store = Store { core: Arc::new(core) };
+        store.use_memory_limit()?;
+        Ok(store)
     }
 
     /// Opens the version of a lease for reading, while another process writes. The files of the version stay until the store is closed.
@@ -96,7 +99,9 @@ impl Store {
         let shared = Arc::new(Shared::new(path.to_path_buf(), Claim::Lease(lease), database.poison()));
         // The record of the last close may be of a later version by now. The process that gave the lease has checked the logs.
         let core = core_of(path, options, database, shared, &CloseRecord::default())?;
-        Ok(Store { core: Arc::new(core) })
+        let store = Store { core: Arc::new(core) };
+        store.use_memory_limit()?;
+        Ok(store)
     }
 }
 
@@ -236,6 +241,9 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
         oldest_version: 0,
         retention_ms: DEFAULT_RETENTION_MS,
         disk_tier: None,
+        object_tier: None,
+        tier_limits: BTreeMap::new(),
+        prefetch: PrefetchSettings::default(),
     };
     Database::open(&unfinished, Access::Create)?.initialise(&record, &new_store_id(), DEFAULT_NAMESPACE)?;
     fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;

@@ -268,12 +268,11 @@ class Array(NamedObject):
             if first != last:
                 return None
             numbers.append(first)
-        conditions = " AND ".join(f"{names.quoted(name)} = {number}" for name, number in zip(self.dims, numbers))
-        found = self._connection._sql(f"SELECT cells FROM chunks({self._literal}) WHERE {conditions}").arrow()["cells"]
-        if not len(found):
+        cells = self._connection._backend.read_chunk(self.schema_name, self.name, numbers)
+        if cells is None:
             shape = tuple(len(axis.cells) for axis in axes if not axis.is_index)
             return numpy.full(shape, self.fill_value, self.dtype)
-        chunk = numpy_array(found)[0]
+        chunk = numpy.frombuffer(cells, self.dtype).reshape(self.chunks)
         return chunk[tuple(_within(axis, number, dimension) for axis, number, dimension in zip(axes, numbers, self._layout[2]))]
 
     def _write(self, axes: list[Axis], values: numpy.ndarray) -> None:

@@ -201,6 +201,14 @@ class EmbeddedBackend:
     def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
         return self._session.find_ids(list(conditions))
 
+    def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer]:
+        found = self._session.read_blobs(schema, list(names))
+        return {name: pa.foreign_buffer(content.address, content.size_bytes, content) for name, content in found}
+
+    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
+        cells = self._session.read_chunk(schema, array, list(numbers))
+        return None if cells is None else pa.foreign_buffer(cells.address, cells.size_bytes, cells)
+
     def begin(self) -> None:
         # A fork may have left the lock locked.
         self._process.check()

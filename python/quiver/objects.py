@@ -147,11 +147,10 @@ class Blob(NamedObject):
 
     def buffer(self) -> pa.Buffer:
         """All of its bytes. In process it is a view of the mapped file: nothing is read before it is looked at, and nothing copied."""
-        sql = "SELECT content FROM system.blobs WHERE schema_name = ? AND name = ?"
-        rows = self._connection._sql(sql, [self.schema_name, self.name]).arrow(views=True)
-        if not rows.num_rows:
+        found = self._connection.read_blobs([self.name], schema=self.schema_name)
+        if self.name not in found:
             raise ProgrammingError(f'blob "{self.name}" does not exist', hint="FIND BLOBS lists those there are")
-        return next(_values(rows["content"].chunk(0)))
+        return found[self.name]
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """A range of its bytes; what lies beyond its end is left out, as for a file."""

@@ -81,6 +81,12 @@ class Backend(Protocol):
     def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
         """The ids of the objects whose tags are in these ranges."""
 
+    def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer] | None:
+        """The bytes of these blobs, of those there are; None if a query reads them."""
+
+    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
+        """The cells of a chunk in place; None if it was never written. Only of a backend that is local."""
+
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...

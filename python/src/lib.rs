@@ -4,6 +4,7 @@
 //!
 //! - [`database`] — an open store and its threads; [`session`] one connection to it
 //! - [`results`] — the rows of a statement while they are read; [`slot`] allows one reader at a time, [`reader`] is for other libraries
+//! - [`mapped_bytes`] — bytes of blobs and chunks in place
 //! - [`rows`] — record batches through Arrow's C interface, in both directions
 //! - [`pushdown`] — a table of a server for the package `datafusion`
 //! - [`waiting`] — waiting that Ctrl-C can interrupt; [`process`] protects values that a forked process must not touch
@@ -12,6 +13,7 @@
 mod database;
 mod errors;
 mod files;
+mod mapped_bytes;
 mod process;
 mod pushdown;
 mod reader;
@@ -35,6 +37,8 @@ mod extension {
 
     #[pymodule_export]
     use crate::database::Database;
+    #[pymodule_export]
+    use crate::mapped_bytes::MappedBytes;
     #[pymodule_export]
     use crate::pushdown::RemoteTable;
     #[pymodule_export]

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::errors;
 use crate::files::Files;
+use crate::mapped_bytes::MappedBytes;
 use crate::process::ProcessBound;
 use crate::refusal::Refusal;
 use crate::results::Results;
@@ -121,6 +122,22 @@ impl EngineSession {
         let ranges = ranges.collect::<PyResult<Vec<TagRange>>>()?;
         // A search takes microseconds, so it keeps the interpreter's lock.
         self.turns()?.session.find_object_ids(ranges).map_err(|error| errors::of_engine(&error))
+    }
+
+    /// The bytes of the blobs of a schema with these names, of those there are.
+    fn read_blobs(&self, py: Python<'_>, schema: &str, names: Vec<String>) -> PyResult<Vec<(String, MappedBytes)>> {
+        let turns = self.turns()?;
+        let names = names.iter().map(String::as_str).collect();
+        // The first reader of bytes verifies them, which may take a while.
+        let found = py.detach(|| turns.session.read_blobs(schema, &names)).map_err(|error| errors::of_engine(&error))?;
+        Ok(found.into_iter().map(|(name, bytes)| (name, MappedBytes::new(bytes))).collect())
+    }
+
+    /// The cells of a chunk of an array; None if it was never written.
+    fn read_chunk(&self, py: Python<'_>, schema: &str, name: &str, numbers: Vec<i64>) -> PyResult<Option<MappedBytes>> {
+        let turns = self.turns()?;
+        let cells = py.detach(|| turns.session.read_chunk(schema, name, &numbers)).map_err(|error| errors::of_engine(&error))?;
+        Ok(cells.map(MappedBytes::new))
     }
 
     #[getter]

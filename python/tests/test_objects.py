@@ -33,6 +33,24 @@ class ObjectsCases:
         with self.assertRaises(quiver.ProgrammingError):
             tags["none"] = None
 
+    def test_blobs_are_read_by_name_as_the_transaction_has_them(self):
+        contents = {f"blob{at}": bytes([at % 256]) * (at * 7) for at in range(2_000)}
+        self.con.write_blobs(contents)
+        self.con.write_blobs({"blob5": b"elsewhere"}, schema=self.con.sql("CREATE SCHEMA s") and "s")
+        read = lambda **options: {name: bytes(content) for name, content in self.con.read_blobs([*contents, "none"], **options).items()}  # noqa: E731
+        self.assertEqual(read(), contents)
+        self.assertEqual(read(schema="s"), {"blob5": b"elsewhere"})
+        with self.con.transaction():
+            self.con.write_blobs({"blob1": b"new", "none": b""})
+            self.con.blob("blob2").drop()
+            contents |= {"blob1": b"new", "none": b""}
+            del contents["blob2"]
+            self.assertEqual(read(), contents)
+        self.assertEqual(read(), contents)
+        self.assertEqual(self.con.blob("none").buffer().size, 0)
+        with self.assertRaises(quiver.ProgrammingError):
+            self.con.blob("blob2").buffer()
+
     def test_ids_are_found_by_values_and_ranges_of_tags(self):
         self.con.write("r1", {"x": [1]})
         self.con.write("r2", {"x": [1]})

@@ -14,10 +14,12 @@ class TiersPage(unittest.TestCase):
     def test_every_example_runs(self):
         disk = self.enterContext(tempfile.TemporaryDirectory(prefix="quiver-test-"))
         blocks = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 1)
+        self.assertEqual(len(blocks), 3)
         with quiver.open() as con:
             con.write("measurements", {"a": list(range(1000))})
-            for statement in re.sub(r"--.*", "", blocks[0]).replace("/mnt/large/quiver", disk).split(";"):
+            for statement in (
+                re.sub(r"--.*", "", ";".join(blocks)).replace("/mnt/large/quiver", disk).replace("s3://bucket", f"file://{disk}").split(";")
+            ):
                 if statement.strip():
                     result = con.sql(statement)
                     if result.is_query:

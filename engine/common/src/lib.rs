@@ -16,6 +16,7 @@ pub mod messages;
 pub mod names;
 pub mod privilege;
 pub mod report;
+pub mod sizes;
 pub mod stack;
 pub mod tensor_shape;
 pub mod tensors;

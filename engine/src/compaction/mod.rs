@@ -9,7 +9,8 @@
 //! 4. `job` writes the result, records in `row_mapping` where each row went, and commits;
 //! 5. `permits` allows one compaction per table at a time, `runs` remembers them.
 //!
-//! `tier_moves` remembers the moves of segments to the tier of their table.
+//! `tier_policy` has the rules that move tables which are not used, `tier_moves` remembers the moves of segments to the tier of their table, and
+//! `prefetches` the copies to memory of what belongs to something that was read.
 //!
 //! `background` runs compactions automatically on its own thread; `optimize` on demand.
 //!
@@ -24,14 +25,18 @@ mod optimize;
 mod permits;
 mod pick;
 mod plan;
+mod prefetches;
 mod rate_limiter;
 mod row_mapping;
 mod runs;
 mod segment_summary;
 mod stop_signal;
 mod tier_moves;
+mod tier_policy;
 
 pub(crate) use background::Maintenance;
 pub(crate) use optimize::{Optimized, Resources, checkpoint, optimize_table};
+pub(crate) use prefetches::{PrefetchInfo, Relation};
 pub(crate) use runs::{CompactionOutcome, RunInfo};
 pub(crate) use tier_moves::MoveInfo;
+pub(crate) use tier_policy::TierPolicy;

@@ -8,6 +8,8 @@ use common::types::physical_schema;
 
 /// A smaller segment is small: a few of them are worth merging.
 pub const SMALL_BYTES: u64 = 64 << 20;
+/// The same for segments with less than a zone of rows.
+pub const SMALL_BYTES_OF_WIDE_ROWS: u64 = 8 << 20;
 /// The target size of a segment.
 pub const TARGET_BYTES: u64 = SEGMENT_TARGET_BYTES;
 /// If more than one row in this many is deleted, the segment is worth rewriting alone.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use pmem_store::{StoreError, TableSnapshot};
+use pmem_store::{HandOff, StoreError, TableSnapshot, Tier};
 
 use super::Session;
 use crate::queries::StatementKind;
@@ -22,7 +22,8 @@ const PIECES_MAX: usize = 10_000;
 
 /// A table at the version that the session sees.
 ///
-/// **Invariant:** files stay as long as a transaction of the session, or a stream, holds that version.
+/// **Invariant:** files stay as long as a transaction of the session, or a stream, holds that version, and their names lead to them as long as the
+/// result of [`Session::hand_off`] lives that was made before.
 #[derive(Debug, PartialEq)]
 pub struct MappedTable {
     pub version: u64,
@@ -73,6 +74,11 @@ impl MappedTable {
 }
 
 impl Session {
+    /// To be held while somebody else may open files of [`MappedTable`]s.
+    pub fn hand_off(&self) -> HandOff {
+        self.engine.store.hand_off()
+    }
+
     /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's user needs
     /// SELECT. The audit shows it as `MAP main.t`.
     pub fn mapped_table(
@@ -139,7 +145,8 @@ impl RowWindow {
 /// The requested rows of a part; `None` if there are none.
 fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Option<MappedPart> {
     let first = numbering.next;
-    let in_file = part.segment().zip(part.places(columns));
+    // A copy in memory is nobody else's, and an object store has no file here.
+    let in_file = part.segment().filter(|segment| matches!(segment.durable_tier(), Tier::Pmem | Tier::Disk)).zip(part.places(columns));
     let mut pieces = 0;
     let mut batches = Vec::new();
     for index in 0..part.batch_count() {

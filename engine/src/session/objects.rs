@@ -1,8 +1,11 @@
 //! Searches for objects without SQL.
 
+use std::collections::HashSet;
+
+use arrow::buffer::Buffer;
 use pmem_store::StoreError;
 use pmem_store::attributes::{AttributeValue, check_key};
-use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, Predicate, PropertyKey};
+use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, Predicate, PropertyKey};
 
 use super::Session;
 use common::error::EngineError;
@@ -31,9 +34,25 @@ impl TagRange {
 }
 
 impl Session {
+    /// The bytes of the blobs of a schema with these names, of those there are, as [`Session::find_object_ids`] sees them. They lie in
+    /// mapped files.
+    pub fn read_blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<Vec<(String, Buffer)>, EngineError> {
+        self.audited(&format!("READ BLOBS {schema}"), || self.blobs(schema, names))
+    }
+
+    fn blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<Vec<(String, Buffer)>, EngineError> {
+        self.check_not_failed()?;
+        let now = self.catalog.now()?;
+        let found = ObjectCatalog::of(&now.snapshot)?.named_all(ObjectKind::Blob, schema, names)?;
+        let ids: Vec<ObjectId> = found.iter().map(|blob| blob.id).collect();
+        let mut contents = now.snapshot.blobs()?.contents(&ids)?;
+        Ok(found.into_iter().filter_map(|blob| Some((blob.name, contents.remove(&blob.id)?))).collect())
+    }
+
     /// The ids of the objects that satisfy all conditions, in no particular order: of those that the user may see, as the open
     /// transaction or the last commit has them. It is no statement: nothing is listed or limited.
     pub fn find_object_ids(&self, conditions: Vec<TagRange>) -> Result<Vec<ObjectId>, EngineError> {
+        self.check_not_failed()?;
         conditions.iter().try_for_each(|condition| check_key(&condition.tag)).map_err(StoreError::from)?;
         let predicate = Predicate::And(conditions.into_iter().flat_map(TagRange::predicates).collect());
         let now = self.catalog.now()?;

@@ -48,6 +48,14 @@ impl Session {
         self.engine.queries.register_statement(self.identity.number, &self.identity.principal, text, self.statement_timeout(), None)
     }
 
+    /// Runs what is no statement, in microseconds. What a user does is registered all the same, and audited as `text`.
+    pub(super) fn audited<T>(&self, text: &str, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+        match self.catalog.user() {
+            None => work(),
+            Some(_) => self.register_statement(text).close(StatementKind::Query, 0, work()),
+        }
+    }
+
     fn record(&self) -> Option<Box<dyn StatementRecord>> {
         self.catalog.user().map(|_| Box::new(Audited::new(&self.engine.audit.0)) as Box<dyn StatementRecord>)
     }

@@ -1,4 +1,4 @@
-//! CREATE and DROP of schemas and views; DROP TABLE.
+//! CREATE and DROP of schemas and views; DROP TABLE. What every statement does that commits, and those that cannot be taken back.
 
 use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
@@ -13,6 +13,7 @@ use sql::tokens::tokenize;
 use sql::versions::alias_version;
 use table::catalog::resolve;
 use table::definition::{EXTERNAL, VIEW};
+use table::transactions::state_error;
 
 pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineError> {
     match ddl {
@@ -178,4 +179,12 @@ fn namespace(name: &str) -> Result<String, EngineError> {
         return Err(EngineError::unsupported(format!("a schema named \"{name}\" in \"{catalog}\""), None));
     }
     Ok(name.to_string())
+}
+
+/// An error in a transaction, of a statement whose effect ROLLBACK would not undo.
+pub fn refuse_transaction(ctx: &StatementContext, what: &str) -> Result<(), EngineError> {
+    match ctx.catalog.transaction().is_open() {
+        true => Err(state_error(&format!("{what} cannot be taken back, so it is no part of a transaction"), "end the transaction first")),
+        false => Ok(()),
+    }
 }

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod alter;
+mod alter_system;
 pub mod arrays;
 pub mod copy;
 pub mod copy_options;

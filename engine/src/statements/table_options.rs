@@ -4,21 +4,29 @@ use std::collections::BTreeMap;
 
 use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
 
+use crate::compaction::TierPolicy;
 use common::error::{EngineError, nearest};
-use pmem_store::{Store, StoreError, TIER_OPTION, Tier};
+use pmem_store::{Store, TIER_OPTION, TIER_POLICY_OPTION, Tier};
 use table::constraints::identifier;
 
-/// Each option with its allowed values.
-const OPTIONS: [(&str, &[&str]); 3] =
-    [("durability", &["sync", "async"]), ("read_only", &["true", "false"]), (TIER_OPTION, &["pmem", "disk"])];
+/// Each option with its allowed values; none if it is checked elsewhere.
+const OPTIONS: [(&str, &[&str]); 4] = [
+    ("durability", &["sync", "async"]),
+    ("read_only", &["true", "false"]),
+    (TIER_OPTION, &["memory", "pmem", "disk", "object"]),
+    (TIER_POLICY_OPTION, &[]),
+];
 
-/// An error if the options name a tier that the store does not have.
+/// An error if the options name a tier that the store does not have, or rules that are none.
 pub fn check_tier(store: &Store, options: &BTreeMap<String, String>) -> Result<(), EngineError> {
-    let wants_disk = options.get(TIER_OPTION).is_some_and(|tier| tier == Tier::Disk.word());
-    match wants_disk && store.disk_tier()?.is_none() {
-        true => Err(StoreError::NoTier(Tier::Disk.word()).into()),
-        false => Ok(()),
+    let tier = options.get(TIER_OPTION).and_then(|word| Tier::of_word(word));
+    let policy = options.get(TIER_POLICY_OPTION).map(|text| TierPolicy::parse(text)).transpose()?;
+    let tiers: Vec<Tier> = tier.into_iter().chain(policy.iter().flat_map(TierPolicy::tiers)).collect();
+    if tiers.is_empty() {
+        return Ok(());
     }
+    let there = store.tiers()?;
+    Ok(tiers.into_iter().try_for_each(|tier| there.check(tier))?)
 }
 
 /// Sets the given options; the others stay.
@@ -37,7 +45,7 @@ pub fn set_options(options: &mut BTreeMap<String, String>, sql_options: Vec<SqlO
             return Err(EngineError::Sql { message: format!("there is no table option \"{name}\""), position: None, hint: Some(hint) });
         };
         let text = text_of(&value);
-        if !text.as_ref().is_some_and(|text| values.contains(&text.as_str())) {
+        if !text.as_ref().is_some_and(|text| values.is_empty() || values.contains(&text.as_str())) {
             let hint = format!("it can be {}", values.iter().map(|value| format!("'{value}'")).collect::<Vec<_>>().join(" or "));
             let message = format!("the table option {name} cannot be {value}");
             return Err(EngineError::Sql { message, position: None, hint: Some(hint) });

@@ -1,21 +1,18 @@
 //! Runs the statements about versions.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::common::TableReference;
-use datafusion::execution::SessionState;
-use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, VersionInfo};
+use pmem_store::{NamedSnapshot, StoreError, VersionInfo};
 
-use super::ddl::commit;
-use crate::audit::set_retention_ms;
+use super::alter_system::alter_system;
+use super::ddl::{commit, refuse_transaction};
 use crate::execution::StatementContext;
 use crate::system::instants;
 use common::clock::now_ms;
 use common::error::EngineError;
 use common::privilege::Privilege;
-use sql::versions::RETENTION;
 use sql::versions::duration::duration_ms;
 use sql::versions::evaluate::constant;
 use sql::versions::point::Point;
@@ -23,12 +20,6 @@ use sql::versions::statement::{Expiry, VersionStatement};
 use table::blocking::blocking;
 use table::catalog::past_table::{no_snapshot, version_of};
 use table::catalog::resolve;
-use table::transactions::state_error;
-
-/// The directory of the tier on disk.
-pub const DISK_TIER: &str = "disk_tier";
-/// The retention of `system.audit`.
-const AUDIT_RETENTION: &str = "audit_retention";
 
 /// Returns rows for the statements that have some.
 pub async fn run_versions(ctx: &StatementContext, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
@@ -137,52 +128,4 @@ async fn expire(ctx: &StatementContext, expiry: Expiry) -> Result<RecordBatch, E
         ("freed_bytes", Arc::new(Int64Array::from(vec![freed_bytes as i64]))),
     ];
     RecordBatch::try_from_iter(columns).map_err(|error| EngineError::internal(error.to_string()))
-}
-
-async fn alter_system(ctx: &StatementContext, setting: &str, value: Option<String>) -> Result<(), EngineError> {
-    if setting == AUDIT_RETENTION {
-        refuse_transaction(ctx, "ALTER SYSTEM")?;
-        let retention_ms = value.map(|sql| duration_ms(&constant(&ctx.state, &sql)?)).transpose()?;
-        let store = Arc::clone(&ctx.engine.store);
-        return blocking(move || Ok(set_retention_ms(&store, retention_ms)?)).await;
-    }
-    if setting == DISK_TIER {
-        refuse_transaction(ctx, "ALTER SYSTEM")?;
-        let directory = value.map(|sql| directory(&ctx.state, &sql)).transpose()?;
-        let store = Arc::clone(&ctx.engine.store);
-        blocking(move || Ok(store.set_disk_tier(directory.as_deref())?)).await?;
-        ctx.engine.maintenance.wake();
-        return Ok(());
-    }
-    if setting != RETENTION {
-        let message = format!("the store has no setting \"{setting}\"");
-        let hint = "ALTER SYSTEM changes \"retention\", \"audit_retention\" and \"disk_tier\"; SET changes settings of the session";
-        return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
-    }
-    refuse_transaction(ctx, "ALTER SYSTEM")?;
-    let retention_ms = match value {
-        Some(sql) => duration_ms(&constant(&ctx.state, &sql)?)?,
-        None => DEFAULT_RETENTION_MS,
-    };
-    let store: Arc<Store> = Arc::clone(&ctx.engine.store);
-    blocking(move || Ok(store.set_retention_ms(retention_ms)?)).await?;
-    ctx.engine.maintenance.wake();
-    Ok(())
-}
-
-fn directory(state: &SessionState, sql: &str) -> Result<PathBuf, EngineError> {
-    match constant(state, sql)?.try_as_str().flatten() {
-        Some(text) if Path::new(text).is_absolute() => Ok(PathBuf::from(text)),
-        _ => {
-            let message = format!("{sql} is no directory");
-            Err(EngineError::Sql { message, position: None, hint: Some("write its whole path as a text: '/mnt/disk/quiver'".into()) })
-        }
-    }
-}
-
-fn refuse_transaction(ctx: &StatementContext, what: &str) -> Result<(), EngineError> {
-    match ctx.catalog.transaction().is_open() {
-        true => Err(state_error(&format!("{what} cannot be taken back, so it is no part of a transaction"), "end the transaction first")),
-        false => Ok(()),
-    }
 }

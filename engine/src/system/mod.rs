@@ -15,6 +15,7 @@ mod group_members;
 mod listing;
 mod moves;
 mod objects;
+mod prefetches;
 mod provider;
 mod pushed_filters;
 mod queries;

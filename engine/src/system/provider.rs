@@ -15,7 +15,7 @@ use pmem_store::Snapshot;
 use super::blobs::BlobsTable;
 use super::source::Source;
 use super::{
-    arrays, columns, compactions, grants, group_members, moves, objects, queries, segments, settings, snapshots, tables, tags,
+    arrays, columns, compactions, grants, group_members, moves, objects, prefetches, queries, segments, settings, snapshots, tables, tags,
     transactions, users,
 };
 use crate::shared::EngineShared;
@@ -27,13 +27,14 @@ use table::transactions::TransactionSlot;
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 16] = [
+const TABLES: [(&str, Rows); 17] = [
     ("arrays", arrays::rows),
     ("columns", columns::rows),
     ("compactions", compactions::rows),
     ("grants", grants::rows),
     ("group_members", group_members::rows),
     ("moves", moves::rows),
+    ("prefetches", prefetches::rows),
     ("objects", objects::rows),
     ("queries", queries::rows),
     ("roles", users::roles),

@@ -4,7 +4,8 @@ use arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ExtensionOptions;
 use datafusion::execution::memory_pool::MemoryLimit;
-use pmem_store::StoreError;
+use pmem_store::segment::{MERGE_GAP_BYTES, REQUEST_MAX_BYTES};
+use pmem_store::{StoreError, Tier};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
@@ -29,7 +30,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         rows.extend(of_process(source));
         rows.extend(of_store(source).map_err(store_error)?);
         // Paths on the server are hidden from ordinary users.
-        rows.retain(|row| row.name != "store_path" || source.is_for_all());
+        rows.retain(|row| !["store_path", "disk_tier", "object_tier"].contains(&row.name.as_str()) || source.is_for_all());
         rows.sort_by(|one, other| one.name.cmp(&other.name));
     }
     batch(vec![
@@ -126,14 +127,31 @@ fn of_store(source: &Source<'_>) -> Result<Vec<Row>, StoreError> {
         description: description.to_string(),
     };
     let retention = duration_text(store.retention_ms()?);
-    let disk_tier = store.disk_tier()?.map_or_else(String::new, |path| path.display().to_string());
+    let tiers = store.tiers()?;
+    let disk_tier = tiers.disk.as_ref().map_or_else(String::new, |path| path.display().to_string());
     let audit_retention = duration_text(audit::retention_ms(store)?);
-    Ok(vec![
+    let mut rows = vec![
         row("audit_retention", audit_retention, "ALTER SYSTEM", "how long rows of system.audit stay"),
         row("disk_tier", disk_tier, "ALTER SYSTEM", "the directory of the tier on disk"),
+        row("object_tier", tiers.object.clone().unwrap_or_default(), "ALTER SYSTEM", "the URL of the tier in an object store"),
         row("retention", retention, "ALTER SYSTEM", "how long a version stays readable after the next one was made"),
         row("store_mode", store.mode().to_string(), "", "what makes a write durable: see docs/durability.md"),
         row("store_path", store.path().display().to_string(), "", "the directory of the store"),
         row("store_read_only", store.is_read_only().to_string(), "--read-only", "whether this process only reads the store"),
-    ])
+        row("object_tier_gap", MERGE_GAP_BYTES.to_string(), "", "reads of the object tier with no more bytes between them share a request"),
+        row("object_tier_request", REQUEST_MAX_BYTES.to_string(), "", "bytes of a request to the object tier; longer reads are divided"),
+    ];
+    let prefetch = &tiers.prefetch;
+    let on_or_off = if prefetch.is_on { "on" } else { "off" };
+    rows.extend([
+        row("prefetch", on_or_off.into(), "ALTER SYSTEM", "whether the rest of what belongs together is copied to memory"),
+        row("prefetch_share", prefetch.share.to_string(), "ALTER SYSTEM", "more than this share of it was read before that happens"),
+        row("prefetch_window", duration_text(prefetch.window_ms), "ALTER SYSTEM", "within this time"),
+    ]);
+    for tier in Tier::LIMITED {
+        let limit = tiers.limit_bytes(tier).map(|bytes| bytes.to_string());
+        let description = format!("bytes that the tier \"{}\" may have; what its medium has room for if NULL", tier.word());
+        rows.push(Row { value: limit, ..row(&tier.limit_setting(), String::new(), "ALTER SYSTEM", &description) });
+    }
+    Ok(rows)
 }

@@ -3,13 +3,14 @@
 use super::helpers::{Db, options, soon};
 use engine::{EngineOptions, MaintenanceOptions};
 
-/// An engine that moves segments soon, with a directory for its disk tier.
-fn with_disk() -> Db {
+/// An engine that moves segments soon, with directories for its tiers on disk and of objects.
+fn with_tiers() -> Db {
     let maintenance = MaintenanceOptions { enabled: true, delay_ms: 1, ..MaintenanceOptions::default() };
     let db = Db::with(EngineOptions { maintenance, ..options() });
     let directory = db.file("disk");
     std::fs::create_dir(&directory).unwrap();
     db.run(&format!("ALTER SYSTEM SET disk_tier = '{directory}'"));
+    db.run(&format!("ALTER SYSTEM SET object_tier = 'file://{}/bucket'", db.file("objects")));
     db.script("CREATE TABLE t AS SELECT i AS a FROM range(100000) AS r(i); CREATE ARRAY grid (y 200, x 300) OF DOUBLE; CREATE GROUP g");
     db.script("UPDATE ARRAY grid SET REGION [...] = 2; ALTER GROUP g ADD TABLE t, ARRAY grid");
     db
@@ -21,7 +22,7 @@ fn tiers(db: &Db) -> Vec<String> {
 
 #[test]
 fn a_table_is_moved_to_its_tier_in_the_background() {
-    let db = with_disk();
+    let db = with_tiers();
     let before = tiers(&db);
     db.script("ALTER TABLE t SET TIER disk");
     assert!(soon(|| tiers(&db).contains(&"t|disk".to_string())), "{:?}", db.rows("SELECT * FROM system.moves"));
@@ -37,7 +38,7 @@ fn a_table_is_moved_to_its_tier_in_the_background() {
 
 #[test]
 fn a_group_takes_what_is_in_it_along_and_new_segments_follow() {
-    let db = with_disk();
+    let db = with_tiers();
     db.script("OPTIMIZE TABLE grid; ALTER GROUP g SET TIER disk");
     assert!(soon(|| tiers(&db).iter().all(|row| row.ends_with("|disk"))), "{:?}", tiers(&db));
     db.script("INSERT INTO t SELECT i FROM range(200000) AS r(i)");
@@ -51,6 +52,169 @@ fn a_group_takes_what_is_in_it_along_and_new_segments_follow() {
     db.script("DROP SNAPSHOT full; DROP TABLE t; DROP ARRAY grid");
 }
 
+/// A metric of all scans of a statement, summed.
+fn metric(db: &Db, name: &str, sql: &str) -> Vec<String> {
+    let analyzed = db.rows(&format!("EXPLAIN ANALYZE {sql}")).join(" ");
+    let key = format!("{name}=");
+    let values = analyzed.split(&key).skip(1);
+    values.map(|rest| rest.split([',', ']']).next().unwrap_or_default().to_string()).collect()
+}
+
+#[test]
+fn a_query_fetches_the_columns_and_zones_that_it_needs_from_the_object_tier() {
+    let db = with_tiers();
+    db.script("CREATE TABLE u AS SELECT i AS a, i % 10 AS b, 'a text of some length ' || i AS c FROM range(300000) AS r(i)");
+    let sums = "SELECT count(*), sum(a), sum(b), max(c), min(c) FILTER (WHERE b = 3) FROM u";
+    let expected = db.rows(sums);
+    db.script("ALTER TABLE u SET TIER object");
+    assert!(soon(|| db.rows("SELECT DISTINCT tier FROM system.segments WHERE table_name = 'u'") == ["object"]));
+    // A new process has nothing of it in memory.
+    let db = db.reopened();
+    assert_eq!(metric(&db, "fetched_bytes", "SELECT count(*) FROM u"), [""; 0]);
+    assert_eq!(metric(&db, "fetched_bytes", "SELECT * FROM u WHERE a > 400000"), [""; 0]);
+    assert_eq!(metric(&db, "fetch_requests", "SELECT sum(b) FROM u WHERE a = 5"), ["2"]);
+    assert_eq!(metric(&db, "fetched_bytes", "SELECT sum(b) FROM u WHERE a = 5"), [""; 0]);
+    assert_eq!(db.rows("SELECT c FROM u WHERE a IN (7, 299999) ORDER BY a"), ["a text of some length 7", "a text of some length 299999"]);
+    for _ in 0..2 {
+        assert_eq!(db.rows(sums), expected);
+    }
+    // Once all of it was read, it is read from memory.
+    assert_eq!(db.rows("SELECT DISTINCT tier FROM system.segments WHERE table_name = 'u'"), ["memory"]);
+}
+
+#[test]
+fn rows_in_the_object_tier_are_changed_joined_and_compacted() {
+    let db = with_tiers();
+    let oracle = "SELECT count(*), sum(a) FROM t";
+    db.script("ALTER TABLE t SET TIER object; ALTER ARRAY grid SET TIER object; OPTIMIZE TABLE grid");
+    assert!(soon(|| tiers(&db).iter().all(|row| row.ends_with("|object"))), "{:?}", db.rows("SELECT * FROM system.moves"));
+    let db = db.reopened();
+    assert_eq!(db.value("SELECT count(*) FROM t AS x JOIN t AS y ON x.a = y.a + 1 WHERE x.a < 1000"), "999");
+    assert_eq!(db.value("SELECT sum(value) FROM region('grid', [0:10, 0:10])"), "200.0");
+    db.script("DELETE FROM t WHERE a % 2 = 0; UPDATE t SET a = a + 1 WHERE a < 100; INSERT INTO t VALUES (-1)");
+    let rows = db.rows(oracle);
+    assert_eq!(rows, ["50001|2500000049"]);
+    db.script("OPTIMIZE TABLE t");
+    assert_eq!(db.rows(oracle), rows);
+    db.script("ALTER TABLE t SET TIER pmem");
+    assert!(soon(|| tiers(&db).contains(&"t|pmem".to_string())), "{:?}", tiers(&db));
+    assert_eq!(db.rows(oracle), rows);
+}
+
+#[test]
+fn a_table_of_the_memory_tier_is_read_from_a_copy_as_long_as_there_is_room() {
+    let db = with_tiers();
+    db.script("ALTER TABLE t SET TIER memory");
+    assert!(soon(|| tiers(&db).contains(&"t|memory".to_string())), "{:?}", db.rows("SELECT * FROM system.moves"));
+    assert_eq!(metric(&db, "memory_tier_bytes", "SELECT sum(a) FROM t"), ["800.0 K"]);
+    db.script("ALTER TABLE t SET TIER pmem");
+    assert!(soon(|| tiers(&db).contains(&"t|pmem".to_string())), "{:?}", tiers(&db));
+    db.script("ALTER SYSTEM SET disk_tier_limit = '100 kB'; ALTER TABLE t SET TIER disk");
+    let failed = "SELECT message FROM system.moves WHERE state = 'failed'";
+    assert!(soon(|| !db.rows(failed).is_empty()));
+    assert!(db.value(failed).contains("is full"), "{}", db.value(failed));
+    assert_eq!(db.value("SELECT sum(a) FROM t"), "4999950000");
+    let settings = "SELECT name, value FROM system.settings WHERE name LIKE '%tier_limit' ORDER BY name";
+    assert_eq!(db.rows(settings), ["disk_tier_limit|102400", "memory_tier_limit|1073741824", "object_tier_limit|NULL"]);
+}
+
+#[test]
+fn a_blob_has_a_tier_and_keeps_it_when_it_is_written_again() {
+    let db = with_tiers();
+    db.script("COPY BLOBS FROM (SELECT 'b' || i AS name, repeat('x', 400000 + i)::BYTEA AS content FROM range(6) AS r(i)); CREATE GROUP h");
+    db.script("ALTER GROUP h ADD BLOB b1, BLOB b2, TABLE t; ALTER BLOB b0 SET TIER disk; ALTER GROUP h SET TIER object");
+    let tiers = "SELECT name, tier FROM system.objects WHERE tier IS NOT NULL ORDER BY name";
+    assert_eq!(db.rows(tiers), ["b0|disk", "b1|object", "b2|object", "t|object"]);
+    let files = |dir: &str| std::process::Command::new("find").args([&db.file(dir), "-name", "*.arrow"]).output().unwrap().stdout;
+    let count = |dir: &str| String::from_utf8(files(dir)).unwrap().lines().count();
+    assert!(soon(|| (count("disk"), count("objects")) == (1, 2)), "{} {}", count("disk"), count("objects"));
+    let lengths = "SELECT name, octet_length(content) FROM system.blobs ORDER BY name";
+    let expected: Vec<String> = (0..6).map(|i| format!("b{i}|{}", 400_000 + i)).collect();
+    assert_eq!(db.rows(lengths), expected);
+    db.script("COPY BLOBS FROM (SELECT 'b1' AS name, repeat('y', 500000)::BYTEA AS content); ALTER BLOB b2 SET TIER pmem; DROP BLOB b0");
+    assert_eq!(db.rows(tiers), ["b1|object", "b2|pmem", "t|object"]);
+    let db = db.reopened();
+    assert_eq!(db.rows(lengths), ["b1|500000", "b2|400002", "b3|400003", "b4|400004", "b5|400005"]);
+}
+
+/// Where the segments of these tables are read from, by table.
+fn tiers_of(db: &Db, names: &str) -> Vec<String> {
+    db.rows(&format!(
+        "SELECT DISTINCT table_name, tier FROM system.segments WHERE kind = 'segment' AND table_name IN ({names}) ORDER BY table_name"
+    ))
+}
+
+#[test]
+fn a_table_that_is_not_used_moves_down_and_comes_back_on_use() {
+    let db = with_tiers();
+    db.script("ALTER TABLE t SET TIER POLICY 'disk after 1 second, object after 1 day, back on use'");
+    assert!(db.value("SELECT definition FROM system.tables WHERE table_name = 't'").contains("tier_policy = 'disk after 1 second"));
+    assert_eq!(tiers_of(&db, "'t'"), ["t|pmem"]);
+    assert!(soon(|| tiers_of(&db, "'t'") == ["t|disk"]), "{:?}", tiers(&db));
+    // The thread looks for uses after each commit.
+    let come_back = || {
+        db.value("SELECT sum(a) FROM t");
+        db.script("CREATE TABLE u (a INT); DROP TABLE u");
+        tiers_of(&db, "'t'") == ["t|pmem"]
+    };
+    assert!(soon(come_back), "{:?}", tiers(&db));
+    db.script("ALTER GROUP g SET TIER POLICY ''");
+    assert!(!db.value("SELECT definition FROM system.tables WHERE table_name = 't'").contains("tier_policy"));
+    db.script("ALTER TABLE t SET TIER POLICY 'object after 0 seconds'");
+    assert!(soon(|| tiers_of(&db, "'t'") == ["t|object"]), "{:?}", tiers(&db));
+    db.script("ALTER TABLE t SET TIER pmem");
+    assert!(soon(|| tiers_of(&db, "'t'") == ["t|pmem"]), "{:?}", tiers(&db));
+}
+
+#[test]
+fn what_was_read_of_a_table_is_known_in_the_next_process() {
+    let db = with_tiers();
+    let touched = "SELECT bytes_touched, last_touched_at FROM system.objects WHERE name = 't'";
+    db.value("SELECT sum(a) FROM t");
+    db.script("OPTIMIZE TABLE t");
+    let before = db.rows(touched);
+    assert!(before[0].starts_with("800000|"), "{before:?}");
+    assert_eq!(db.reopened().rows(touched), before);
+}
+
+/// Three tables on disk, of which most will be read.
+fn with_relatives() -> Db {
+    let db = with_tiers();
+    for name in ["a", "b", "c", "d"] {
+        db.script(&format!("CREATE TABLE {name} AS SELECT i AS x FROM range(20000) AS r(i); ALTER TABLE {name} SET TIER disk"));
+    }
+    assert!(soon(|| tiers_of(&db, "'a', 'b', 'c', 'd'") == ["a|disk", "b|disk", "c|disk", "d|disk"]), "{:?}", tiers(&db));
+    db
+}
+
+#[test]
+fn the_rest_of_a_group_comes_to_memory_when_most_of_it_was_read() {
+    let db = with_relatives();
+    db.script("CREATE GROUP near; CREATE GROUP far; ALTER GROUP near ADD TABLE a, TABLE b, TABLE c; ALTER GROUP far ADD GROUP near");
+    db.script("ALTER GROUP far ADD TABLE d; ALTER SYSTEM SET prefetch_window = '1 hour'");
+    db.value("SELECT sum(x) FROM a");
+    db.value("SELECT sum(x) FROM b");
+    assert!(soon(|| tiers_of(&db, "'c', 'd'") == ["c|memory", "d|disk"]), "{:?}", db.rows("SELECT * FROM system.prefetches"));
+    let decided = "SELECT relation, name, members, touched_members, objects, segments, used_bytes, state FROM system.prefetches";
+    assert_eq!(db.rows(decided), ["group|near|3|2|1|1|0|done"]);
+    db.value("SELECT sum(x) FROM c");
+    assert!(soon(|| tiers_of(&db, "'c', 'd'") == ["c|memory", "d|memory"]));
+    assert_eq!(db.rows(decided), ["group|near|3|2|1|1|160000|done", "group|far|4|3|1|1|0|done"]);
+}
+
+#[test]
+fn what_has_the_same_tag_comes_to_memory_unless_it_is_switched_off() {
+    let db = with_relatives();
+    db.script("ALTER SYSTEM SET prefetch = 'off'; ALTER SYSTEM SET prefetch_share = 0.3; ALTER SYSTEM SET prefetch_window = '1 hour'");
+    db.script("TAG TABLE a SET (plate = 7); TAG TABLE b SET (plate = 7); TAG TABLE c SET (plate = 8); TAG TABLE d SET (plate = 7)");
+    db.value("SELECT sum(x) FROM a");
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    assert_eq!(db.rows("SELECT * FROM system.prefetches"), [""; 0]);
+    db.script("ALTER SYSTEM SET prefetch = 'on'");
+    assert!(soon(|| tiers_of(&db, "'b', 'c', 'd'") == ["b|memory", "c|disk", "d|memory"]));
+    assert_eq!(db.rows("SELECT relation, name, members, objects FROM system.prefetches"), ["tag|plate = 7|3|2"]);
+}
+
 #[test]
 fn what_has_no_tier_is_refused() {
     let db = Db::new();
@@ -59,9 +223,22 @@ fn what_has_no_tier_is_refused() {
         ("ALTER TABLE t SET TIER disk", "ALTER SYSTEM SET disk_tier = '/directory'"),
         ("CREATE TABLE u (a INT) WITH (tier = 'disk')", "ALTER SYSTEM SET disk_tier = '/directory'"),
         ("ALTER TABLE t SET (tier = 'disk')", "ALTER SYSTEM SET disk_tier = '/directory'"),
+        ("ALTER TABLE t SET TIER object", "ALTER SYSTEM SET object_tier = 's3://bucket/prefix'"),
+        ("ALTER SYSTEM SET object_tier = 'ftp://host/dir'", "write s3://bucket/prefix"),
+        ("ALTER SYSTEM SET object_tier = 5", "is no URL of an object store"),
+        ("ALTER SYSTEM SET memory_tier_limit = 'much'", "is no size"),
+        ("ALTER SYSTEM SET pmem_tier_limit = '1GiB'", "memory_tier_limit, disk_tier_limit, object_tier_limit"),
+        ("ALTER TABLE t SET TIER POLICY 'disk after 1 day'", "ALTER SYSTEM SET disk_tier"),
+        ("ALTER TABLE t SET TIER POLICY 'disk after some time'", "is not a duration"),
+        ("ALTER TABLE t SET TIER POLICY 'never'", "is no rule of a tier policy"),
+        ("CREATE TABLE u (a INT) WITH (tier_policy = 'disk')", "is no rule of a tier policy"),
+        ("ALTER SYSTEM SET prefetch = 'maybe'", "write 'on' or 'off'"),
+        ("ALTER SYSTEM SET prefetch_share = 1", "write a number from 0"),
+        ("ALTER SYSTEM SET prefetch_window = 'long'", "is not a duration"),
         ("ALTER TABLE t SET TIER tape", "the tier \"tape\" is not supported"),
         ("ALTER VIEW v SET TIER pmem", "a tier of the view v"),
-        ("ALTER BLOB b SET TIER pmem", "a tier of the blob b"),
+        ("ALTER BLOB b SET TIER POLICY 'disk after 1 day'", "rules for the tier of the blob b"),
+        ("ALTER BLOB b SET TIER object", "ALTER SYSTEM SET object_tier"),
         ("ALTER TABLE nope SET TIER pmem", "does not exist"),
         ("ALTER SYSTEM SET disk_tier = 'relative'", "is no directory"),
         ("ALTER SYSTEM SET disk_tier = '/proc/nowhere'", "/proc/nowhere"),

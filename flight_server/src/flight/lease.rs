@@ -35,6 +35,8 @@ const VIEWS: WireTypes = WireTypes { views: true, jdbc: false, brief: false };
 pub struct Lease {
     connection: Arc<Connection>,
     stop: CancellationToken,
+    /// If files were handed off.
+    _files: Option<engine::HandOff>,
 }
 
 pub struct Leases {
@@ -131,20 +133,22 @@ impl Leases {
         if command.version.is_some() || command.lease.is_some() {
             return Err(Status::invalid_argument("a lease is of the table as it is now; leave out version and lease"));
         }
-        let mapped = {
+        let (files, mapped) = {
             let turn = connection.turn().await?;
             hold(&turn).await?;
+            let files = turn.session().hand_off();
             let sql = command.to_sql();
             // Planning it reports wrong names.
             turn.session().describe_to_run(&sql).await.map_err(|error| status_by_path(error, command, turn.session()))?;
             let rows = command.rows.map(|(from, to)| from..to);
-            turn.session().mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?
+            let session = turn.session();
+            (files, session.mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?)
         };
         if let Some((from, to)) = command.rows.filter(|_| mapped.parts.is_empty()) {
             return Err(Status::invalid_argument(format!("the table has no rows from {from} to {to}; ask for some that it has")));
         }
         let schema = schema_bytes(&wire_schema(&mapped.schema, VIEWS))?;
-        let handle = self.keep(caller, connection)?;
+        let handle = self.keep(caller, connection, Some(files))?;
         match self.lease_info(&handle, command, mapped) {
             Ok(json) => Ok([json, schema]),
             Err(error) => {
@@ -154,8 +158,8 @@ impl Leases {
         }
     }
 
-    pub fn keep(&self, caller: &CallContext, connection: Arc<Connection>) -> Result<Handle, Status> {
-        self.open.insert(&caller.principal, Lease { connection, stop: self.stop.child_token() })
+    pub fn keep(&self, caller: &CallContext, connection: Arc<Connection>, files: Option<engine::HandOff>) -> Result<Handle, Status> {
+        self.open.insert(&caller.principal, Lease { connection, stop: self.stop.child_token(), _files: files })
     }
 
     pub fn idle(&self) -> Duration {

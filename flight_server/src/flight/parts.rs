@@ -46,7 +46,7 @@ pub async fn endpoints(
         turn.session().table(&command.schema, &command.table).map_err(status)?
     };
     let Some(listed) = listed else { return Ok(None) };
-    let Ok(handle) = leases.keep(caller, connection) else { return Ok(None) };
+    let Ok(handle) = leases.keep(caller, connection, None) else { return Ok(None) };
     let rows = listed.rows.unwrap_or(0);
     let lease = String::from_utf8_lossy(&handle).into_owned();
     let expires = SystemTime::now() + leases.idle();

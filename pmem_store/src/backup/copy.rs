@@ -131,7 +131,7 @@ fn sizes(segment: &Path) -> Option<(u64, u64)> {
 
 /// Copies the bytes alone: the permissions of the copy do not depend on those of the source.
 pub fn copy(from: &Path, to: &Path, meter: &mut ProgressMeter<'_>) -> Result<()> {
-    let source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
+    let source = files::open_rows(from)?;
     let mut target = File::create(to).map_err(|error| StoreError::io("create", to, error))?;
     loop {
         // The kernel copies if both files are on one device that supports it.

@@ -122,7 +122,7 @@ impl Job<'_> {
         let mut writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;
         writer.put_store_id(&new_store_id())?;
         // Its segments are all here.
-        writer.store.disk_tier = None;
+        (writer.store.disk_tier, writer.store.object_tier) = (None, None);
         writer.commit_unversioned("the restored catalog")?;
         let file = fs::File::open(&new).map_err(|error| StoreError::io("open", &new, error))?;
         file.sync_all().map_err(|error| StoreError::io("sync", &new, error))?;

@@ -11,7 +11,9 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const FEATURE_VERSIONS: u64 = 1;
 /// There are grants on groups or blobs, which a program that does not know them cannot read.
 pub const FEATURE_OBJECT_GRANTS: u64 = 2;
-pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS;
+/// Rows of segments may lie in an object store.
+pub const FEATURE_OBJECT_TIER: u64 = 4;
+pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS | FEATURE_OBJECT_TIER;
 /// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
 /// Names of segments may be links to files on another disk, which go with them.

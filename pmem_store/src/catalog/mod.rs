@@ -19,12 +19,14 @@ mod write;
 pub use access::{GrantObject, GrantRecord, PrincipalRecord};
 pub(crate) use database::{Access, Database};
 pub(crate) use features::check_features;
-pub use features::{FEATURE_ACCESS, FEATURE_TIERS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEATURES, WRITER_FEATURES};
+pub use features::{
+    FEATURE_ACCESS, FEATURE_OBJECT_TIER, FEATURE_TIERS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEATURES, WRITER_FEATURES,
+};
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
 pub use records::{
-    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TIER_OPTION,
-    TableRecord, VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, PrefetchSettings, SegmentRecord, StoreRecord,
+    TIER_OPTION, TIER_POLICY_OPTION, TableRecord, VersionRecord, ViewRecord,
 };
 pub(crate) use records::{Garbage, GarbageKind};
 pub(crate) use write::CatalogWriter;

@@ -29,6 +29,32 @@ pub struct StoreRecord {
     /// The directory of the tier on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_tier: Option<PathBuf>,
+    /// The URL of the tier in an object store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_tier: Option<String>,
+    /// The bytes that the tiers may have, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tier_limits: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub prefetch: PrefetchSettings,
+}
+
+/// When the rest of what belongs together is copied to memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PrefetchSettings {
+    pub is_on: bool,
+    /// More than this share of a group, or of the objects with a tag, was read,
+    pub share: f64,
+    /// within this time.
+    pub window_ms: u64,
+}
+
+impl Eq for PrefetchSettings {}
+
+impl Default for PrefetchSettings {
+    fn default() -> Self {
+        PrefetchSettings { is_on: true, share: 0.5, window_ms: 600_000 }
+    }
 }
 
 /// A day: a mistake of the evening can be undone in the morning.
@@ -84,6 +110,8 @@ const READ_ONLY: &str = "read_only";
 /// The option of a table with the tier of its segments, and what it is without it.
 pub const TIER_OPTION: &str = "tier";
 const TIER_DEFAULT: &str = "pmem";
+/// The option of a table with rules that move its segments when it was not used for long.
+pub const TIER_POLICY_OPTION: &str = "tier_policy";
 
 /// The option of a table whose rows are the chunks of an array: what the layer above knows of the array.
 pub const ARRAY_OPTION: &str = "array";

@@ -1,4 +1,4 @@
-//! The part of a disk tier's directory that is one store's, and the links that lead there from the names of segments.
+//! The part of a disk tier's directory that is one store's.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -65,11 +65,7 @@ impl DiskTier {
         for (table, name) in numbered(&self.root)? {
             let dir = self.root.join(name);
             for (segment, name) in numbered(&dir)? {
-                let is_unlinked = match fs::symlink_metadata(segment_path(store, table, segment)) {
-                    Ok(found) => found.is_file(),
-                    Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-                };
-                if is_unlinked {
+                if is_unlinked(&segment_path(store, table, segment)) {
                     remove(&dir.join(name));
                 }
             }
@@ -80,19 +76,12 @@ impl DiskTier {
     }
 }
 
-/// Where the name of a segment leads, if its rows are not under the name itself.
-pub fn link_target(segment: &Path) -> Option<PathBuf> {
-    fs::read_link(segment).ok()
-}
-
-/// Gives the bytes of a file a second name; false if that is not possible. A second name of a symbolic link would be one of the link.
-pub fn link_bytes(from: &Path, to: &Path) -> std::io::Result<bool> {
-    fs::hard_link(from, to)?;
-    let is_link = fs::symlink_metadata(to)?.is_symlink();
-    if is_link {
-        fs::remove_file(to)?;
+/// Whether the name of a segment leads to no tier: it is gone, or has the bytes itself.
+pub fn is_unlinked(segment: &Path) -> bool {
+    match fs::symlink_metadata(segment) {
+        Ok(found) => found.is_file(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
-    Ok(!is_link)
 }
 
 /// Removes a file of a tier, unless its directory belongs to another store than this one.
@@ -112,7 +101,7 @@ fn belongs_to(root: &Path, store: &Path) -> bool {
 
 /// A directory keeps its number and the time of its birth when it is renamed, and its copy has others. The number of its device may change
 /// with each mount.
-fn owner_text(store: &Path) -> Result<String> {
+pub fn owner_text(store: &Path) -> Result<String> {
     let metadata = fs::metadata(store).map_err(|error| StoreError::io("read", store, error))?;
     let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Ok(format!("{}:{}\n", metadata.ino(), born.map_or(0, |born| born.as_nanos())))

@@ -1,4 +1,5 @@
-//! The bytes of blobs: a row for each, with the id of its object. They are read where they lie.
+//! The bytes of blobs: a row for each, with the id of its object. They are read where they lie. Each tier that some blob was given has a table of
+//! its own, whose segments the maintenance moves as those of any table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -10,9 +11,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::BLOBS_TABLE;
 use super::record::{ObjectId, ObjectRecord};
 use super::rows::{ID, RowPosition, by_part, ids_of, own_table, visit_ids};
+use crate::catalog::TIER_OPTION;
 use crate::error::{Result, StoreError};
 use crate::segment::storable_schema;
 use crate::snapshot::{Snapshot, TableSnapshot};
+use crate::tiers::Tier;
 use crate::transaction::Transaction;
 
 const CONTENT: usize = 1;
@@ -30,13 +33,21 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
 /// The bytes of all blobs at one version, whatever a user may see.
 #[derive(Debug, Clone)]
 pub struct Blobs {
-    table: Option<TableSnapshot>,
+    tables: Vec<TableSnapshot>,
 }
 
 impl Snapshot {
     pub fn blobs(&self) -> Result<Blobs> {
-        Ok(Blobs { table: own_table(self, BLOBS_TABLE, &SCHEMA)? })
+        let mut tables = Vec::new();
+        for tier in Tier::ALL {
+            tables.extend(own_table(self, &table_name(tier.word()), &SCHEMA)?);
+        }
+        Ok(Blobs { tables })
     }
+}
+
+fn table_name(tier: &str) -> String {
+    if tier == Tier::Pmem.word() { BLOBS_TABLE.to_string() } else { format!("{BLOBS_TABLE}_{tier}") }
 }
 
 impl Blobs {
@@ -48,19 +59,16 @@ impl Blobs {
     /// The same for several blobs, by id.
     pub fn contents(&self, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, Buffer>> {
         let mut found = BTreeMap::new();
-        visit_ids(self.table.as_ref(), ids, &[ID, CONTENT], |_, rows, row, _| {
-            found.insert(ids_of(rows)[row] as ObjectId, bytes_of(rows.column(CONTENT).as_binary::<i64>(), row));
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    fn positions(&self, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, RowPosition>> {
-        let mut found = BTreeMap::new();
-        visit_ids(self.table.as_ref(), ids, &[ID], |part, rows, row, position| {
-            found.insert(ids_of(rows)[row] as ObjectId, RowPosition { part, row: position });
-            Ok(())
-        })?;
+        for table in &self.tables {
+            let mut read_bytes = 0;
+            visit_ids(Some(table), ids, &[ID, CONTENT], |_, rows, row, _| {
+                let content = bytes_of(rows.column(CONTENT).as_binary::<i64>(), row);
+                read_bytes += content.len() as u64;
+                found.insert(ids_of(rows)[row] as ObjectId, content);
+                Ok(())
+            })?;
+            table.touches().add(read_bytes);
+        }
         Ok(found)
     }
 }
@@ -79,13 +87,26 @@ impl Transaction {
             contents.insert(record.id, content);
             records.push(record);
         }
-        self.put_objects(records)?;
+        let mut by_tier: BTreeMap<String, BTreeMap<ObjectId, Buffer>> = BTreeMap::new();
         let ids: Vec<ObjectId> = contents.keys().copied().collect();
-        let table = match self.snapshot().blobs()?.table {
-            Some(table) => table.record().id,
-            None => self.create_own_table(BLOBS_TABLE, &SCHEMA)?,
-        };
+        for record in &records {
+            let tier = record.tier.clone().unwrap_or_else(|| Tier::Pmem.word().to_string());
+            by_tier.entry(tier).or_default().extend(contents.remove_entry(&record.id));
+        }
+        self.put_objects(records)?;
         self.remove_contents(&ids)?;
+        by_tier.into_iter().try_for_each(|(tier, contents)| self.put_contents(&tier, contents))
+    }
+
+    fn put_contents(&mut self, tier: &str, contents: BTreeMap<ObjectId, Buffer>) -> Result<()> {
+        let name = table_name(tier);
+        let table = match own_table(&self.snapshot(), &name, &SCHEMA)? {
+            Some(table) => table.record().id,
+            None => {
+                let options = (name != BLOBS_TABLE).then(|| (TIER_OPTION.to_string(), tier.to_string()));
+                self.create_own_table(&name, &SCHEMA, options.into_iter().collect())?
+            }
+        };
         if contents.values().map(Buffer::len).sum::<usize>() <= LOGGED_BYTES_MAX {
             return self.append_rows(table, rows_of(contents.into_iter().collect())?);
         }
@@ -113,11 +134,16 @@ impl Transaction {
     }
 
     fn remove_contents(&mut self, ids: &[ObjectId]) -> Result<()> {
-        let blobs = self.snapshot().blobs()?;
-        let Some(table) = &blobs.table else { return Ok(()) };
-        let rows = by_part(blobs.positions(ids)?.into_values());
-        if !rows.is_empty() {
-            self.delete_rows(table.record().id, rows)?;
+        for table in self.snapshot().blobs()?.tables {
+            let mut positions = Vec::new();
+            visit_ids(Some(&table), ids, &[ID], |part, _, _, row| {
+                positions.push(RowPosition { part, row });
+                Ok(())
+            })?;
+            let rows = by_part(positions);
+            if !rows.is_empty() {
+                self.delete_rows(table.record().id, rows)?;
+            }
         }
         Ok(())
     }

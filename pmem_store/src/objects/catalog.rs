@@ -53,6 +53,13 @@ impl<'a> ObjectCatalog<'a> {
         Ok(self.get(without_row.id)?.unwrap_or(without_row))
     }
 
+    /// The groups or blobs of a schema with one of these names, in no particular order; of those that a user may see.
+    pub fn named_all(&self, kind: ObjectKind, namespace: &str, names: &HashSet<&str>) -> Result<Vec<ObjectRecord>> {
+        let mut found = self.objects.named_all(kind, names)?;
+        found.retain(|record| record.namespace == namespace && self.sees(record));
+        Ok(found)
+    }
+
     /// In no particular order.
     pub fn all(&self) -> Result<Vec<ObjectRecord>> {
         let mut all: Vec<ObjectRecord> = self.objects.all()?.into_iter().filter_map(|record| self.completed(record)).collect();
@@ -109,7 +116,7 @@ impl<'a> ObjectCatalog<'a> {
         Ok(())
     }
 
-    fn sees(&self, record: &ObjectRecord) -> bool {
+    pub fn sees(&self, record: &ObjectRecord) -> bool {
         self.snapshot.sees_object(record.ownership())
     }
 

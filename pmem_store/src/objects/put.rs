@@ -1,6 +1,6 @@
 //! Writes objects in a transaction.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ use crate::error::{Result, StoreError};
 use crate::names::{SYSTEM_NAMESPACE, said_name};
 use crate::segment::storable_schema;
 use crate::transaction::Transaction;
+
+/// Up to here the rows of a transaction go to the log.
+const LOGGED_ROWS_MAX: usize = 512;
 
 impl Transaction {
     /// Writes the rows of these objects: a row that an object has already is replaced. A row that says nothing is removed.
@@ -36,7 +39,7 @@ impl Transaction {
         let old = objects.positions(&ids)?;
         let table = match objects.table() {
             Some(table) => table.record().id,
-            None => self.create_own_table(OBJECTS_TABLE, &SCHEMA)?,
+            None => self.create_own_table(OBJECTS_TABLE, &SCHEMA, BTreeMap::new())?,
         };
         self.delete_object_rows(table, old.values().map(|(position, _)| *position))?;
         records.retain(|record| !record.is_empty());
@@ -49,8 +52,8 @@ impl Transaction {
             kept.iter().filter(|record| record.kind.is_in_catalog()).map(|record| (record.id, record.kind)).collect();
         match kept.len() {
             0 => {}
-            // More rows are worth a segment.
-            1..=ZONE_ROWS => self.append_rows(table, rows_of(&kept)?)?,
+            // More rows are worth a segment: those of a log are looked at one after the other in each search.
+            1..=LOGGED_ROWS_MAX => self.append_rows(table, rows_of(&kept)?)?,
             _ => {
                 let schema = Arc::new(storable_schema(&SCHEMA).map_err(StoreError::UnsupportedType)?);
                 let mut appender = self.store().appender(table, schema)?;

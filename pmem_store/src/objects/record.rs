@@ -1,6 +1,6 @@
 //! An object, and its row in the table of objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
@@ -22,6 +22,8 @@ pub const GROUPS_PROPERTY: &str = ":group";
 pub const NAME_PROPERTY: &str = ":name";
 pub const NAMESPACE_PROPERTY: &str = ":schema";
 pub const KIND_PROPERTY: &str = ":kind";
+/// Of a blob that was given one.
+const TIER_PROPERTY: &str = ":tier";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
@@ -124,6 +126,8 @@ impl ObjectRecord {
         if !self.kind.is_in_catalog() {
             all.extend([(NAME_PROPERTY, &name), (NAMESPACE_PROPERTY, &namespace)]);
         }
+        let tier = self.tier.clone().filter(|_| self.kind == ObjectKind::Blob).map(AttributeValue::Text);
+        all.extend(tier.as_ref().map(|tier| (TIER_PROPERTY, tier)));
         all.sort_unstable_by_key(|(key, _)| *key);
         pack(all)
     }
@@ -139,6 +143,7 @@ impl ObjectRecord {
             _ => String::new(),
         };
         (self.name, self.namespace, _) = (text(NAME_PROPERTY), text(NAMESPACE_PROPERTY), text(KIND_PROPERTY));
+        self.tier = Some(text(TIER_PROPERTY)).filter(|tier| !tier.is_empty());
         Ok(())
     }
 }
@@ -229,9 +234,9 @@ pub fn unique_text(kind: ObjectKind, namespace: &str, name: &str) -> String {
 }
 
 /// Whether the object whose properties these are has this kind and name.
-pub fn is_named(properties: &[u8], kind: ObjectKind, namespace: &str, name: &str) -> Result<bool, AttributeError> {
-    let is = |key: &str, wanted: &str| Ok(matches!(value_of(properties, key)?, Some(AttributeValue::Text(text)) if text == wanted));
-    Ok(is(NAME_PROPERTY, name)? && is(NAMESPACE_PROPERTY, namespace)? && is(KIND_PROPERTY, kind.word())?)
+pub fn is_named(properties: &[u8], kind: ObjectKind, names: &HashSet<&str>) -> Result<bool, AttributeError> {
+    let has_name = matches!(value_of(properties, NAME_PROPERTY)?, Some(AttributeValue::Text(name)) if names.contains(&*name));
+    Ok(has_name && kind_of(properties)? == Some(kind))
 }
 
 /// Whether the object whose properties these are is a direct member of the group.

@@ -1,20 +1,22 @@
 //! Rows of a table that begins with a column of ids, by id or position: segments are searched, rows that are in no segment yet are looked at
 //! one after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, Schema};
 use roaring::RoaringBitmap;
 
 use super::predicate::Predicate;
 use super::record::PROPERTIES;
-use super::search::{Rows, candidates};
+use super::search::{Rows, candidates, rows_named};
 use crate::ZONE_ROWS;
 use crate::catalog::ColumnOrder;
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
 use crate::names::SYSTEM_NAMESPACE;
+use crate::segment::Extreme;
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::{TableSegment, Tail};
 use crate::transaction::{NewTable, Transaction};
@@ -48,7 +50,7 @@ pub fn parts(table: Option<&TableSnapshot>) -> impl Iterator<Item = Part<'_>> {
 
 impl Transaction {
     /// Makes a table of the store's own, ordered by its ids.
-    pub(super) fn create_own_table(&mut self, name: &str, schema: &Schema) -> Result<u64> {
+    pub(super) fn create_own_table(&mut self, name: &str, schema: &Schema, options: BTreeMap<String, String>) -> Result<u64> {
         if !self.snapshot().has_namespace(SYSTEM_NAMESPACE) {
             self.create_namespace(SYSTEM_NAMESPACE)?;
         }
@@ -60,7 +62,7 @@ impl Transaction {
             columns: Vec::new(),
             cluster_key: vec![ColumnOrder { column: "id".into(), descending: false, nulls_first: false }],
             constraints: Vec::new(),
-            options: BTreeMap::new(),
+            options,
         };
         self.create_table(id, new, false)?;
         Ok(id)
@@ -137,6 +139,16 @@ impl Part<'_> {
         Ok((Rows::Few(found), false))
     }
 
+    /// The rows of the table of objects that may have one of these names.
+    pub fn rows_named(&self, names: &HashSet<&str>) -> Result<Rows> {
+        if let Part::Segment(segment) = self
+            && let Some(index) = segment.open()?.attribute_index()?
+        {
+            return Ok(Rows::Few(rows_named(&index, names)?));
+        }
+        Ok(Rows::All)
+    }
+
     /// Batches, and the first row of each and the one behind the last.
     fn batch_starts(&self) -> Result<Vec<u32>> {
         match self {
@@ -189,6 +201,12 @@ impl Part<'_> {
 
     /// The rows with one of these ids, ascending.
     pub fn rows_with_ids(&self, wanted: &BTreeSet<i64>) -> Result<Vec<u32>> {
+        if let Part::Segment(segment) = self
+            && let Some(range) = ids_between(segment)?
+            && wanted.range(range).next().is_none()
+        {
+            return Ok(Vec::new());
+        }
         let is_sorted = matches!(self, Part::Segment(segment) if segment.record().sorted);
         let (mut found, starts) = (Vec::new(), self.batch_starts()?);
         let batch_count = starts.len() - 1;
@@ -209,6 +227,19 @@ impl Part<'_> {
         }
         Ok(found)
     }
+}
+
+/// The least and the greatest id of a segment, if its statistics have them.
+fn ids_between(segment: &TableSegment) -> Result<Option<RangeInclusive<i64>>> {
+    let opened = segment.open()?;
+    let statistics = opened.statistics();
+    let [least, greatest] = statistics.extremes(ID);
+    let column = statistics.column(ID);
+    let bound = |bounds: &ArrayRef, extreme| match extreme {
+        Extreme::Zone { zone, .. } => Some(bounds.as_primitive_opt::<Int64Type>()?.value(zone)),
+        Extreme::Absent | Extreme::Unknown => None,
+    };
+    Ok(bound(&column.min, least).zip(bound(&column.max, greatest)).map(|(least, greatest)| least..=greatest))
 }
 
 /// The rows of these positions, by part.

@@ -3,7 +3,7 @@
 //! A segment's index knows for each attribute and value the rows that have it. What it does not know (the times of an object, the name of
 //! a table) may be true of any row, so each set of rows is a superset of the right one, and says whether it is exact.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use roaring::RoaringBitmap;
@@ -54,6 +54,20 @@ fn indexed_key(key: &PropertyKey) -> Option<&str> {
 /// The rows for which the condition may be true.
 pub fn candidates(index: &AttributeIndex, predicate: &Predicate) -> Result<Candidates> {
     Search { index }.evaluate(predicate, true)
+}
+
+/// The rows of the objects with one of these names, ascending.
+pub fn rows_named(index: &AttributeIndex, names: &HashSet<&str>) -> Result<Vec<u32>> {
+    let Some(key) = index.key(NAME_PROPERTY) else { return Ok(Vec::new()) };
+    let mut rows = Vec::with_capacity(names.len());
+    for name in names {
+        let value = sort_key(&AttributeValue::Text((*name).to_string()));
+        for entry in key.range(&value, true, &value, true) {
+            key.visit_rows(entry, |row| rows.push(row))?;
+        }
+    }
+    rows.sort_unstable();
+    Ok(rows)
 }
 
 struct Search<'a> {

@@ -1,6 +1,6 @@
 //! Reads the table of objects at one version. Rows of segments are found by the indexes of the segments.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use arrow::array::AsArray;
@@ -8,13 +8,14 @@ use arrow::array::AsArray;
 use super::OBJECTS_TABLE;
 use super::predicate::{Comparison, Predicate, PropertyKey};
 use super::record::{
-    GROUPS_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY, ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, is_member, is_named,
-    kind_of, record_of, unique_name,
+    GROUPS_PROPERTY, NAMESPACE_PROPERTY, ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, is_member, is_named, kind_of, record_of,
+    unique_name,
 };
 use super::rows::{ID, Part, RowPosition, ids_of, own_table, parts, visit_ids};
 use super::search::Rows;
 use crate::attributes::{AttributeError, AttributeValue, value_of};
 use crate::error::Result;
+use crate::names::TableId;
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::{TableData, Tail};
 
@@ -53,6 +54,11 @@ impl Objects {
         self.table.as_ref()
     }
 
+    /// The table of the rows; `None` if there is none yet.
+    pub fn table_id(&self) -> Option<TableId> {
+        self.table.as_ref().map(|table| table.record().id)
+    }
+
     /// The number of objects that have a row.
     pub fn len(&self) -> u64 {
         self.table.as_ref().map_or(0, TableSnapshot::row_count)
@@ -68,9 +74,22 @@ impl Objects {
 
     /// The group or blob of this name.
     pub fn named(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<Option<ObjectRecord>> {
-        let by_name = equals(NAME_PROPERTY, AttributeValue::Text(name.to_string()));
-        let found = self.ids_where(&by_name, |properties| is_named(properties, kind, namespace, name))?;
-        found.first().map_or(Ok(None), |id| self.get(*id))
+        let found = self.named_all(kind, &HashSet::from([name]))?;
+        Ok(found.into_iter().find(|record| record.namespace == namespace))
+    }
+
+    /// The groups or blobs with one of these names, in any schema.
+    pub fn named_all(&self, kind: ObjectKind, names: &HashSet<&str>) -> Result<Vec<ObjectRecord>> {
+        let mut found = Vec::with_capacity(names.len());
+        for part in self.parts() {
+            part.visit(&part.rows_named(names)?, &every_column(), |rows, row, _| {
+                if is_named(rows.column(PROPERTIES).as_binary_view().value(row), kind, names)? {
+                    found.push(record_of(rows, row)?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
 
     /// The groups and blobs of a namespace.

@@ -78,13 +78,26 @@ impl BufferChecksums {
     /// Verifies the entry that begins at `offset`, once; bytes no entry covers are padding.
     pub(super) fn verify_at(&self, path: &Path, bytes: &[u8], offset: u64) -> Result<()> {
         let index = self.index_at(path, offset)?;
-        let (word, bit) = (&self.verified[index / 64], 1u64 << (index % 64));
-        if word.load(Ordering::Relaxed) & bit != 0 {
-            return Ok(());
+        if !self.is_verified(index) {
+            self.verify_entry(path, bytes, &self.entries[index])?;
+            self.set_verified(index);
         }
-        self.verify_entry(path, bytes, &self.entries[index])?;
-        word.fetch_or(bit, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The entry that begins at `offset`, unless it was verified.
+    pub(super) fn unverified_at(&self, path: &Path, offset: u64) -> Result<Option<usize>> {
+        let index = self.index_at(path, offset)?;
+        Ok((!self.is_verified(index)).then_some(index))
+    }
+
+    pub(super) fn is_verified(&self, index: usize) -> bool {
+        self.verified[index / 64].load(Ordering::Acquire) & (1u64 << (index % 64)) != 0
+    }
+
+    /// The caller has verified the bytes of this entry.
+    pub(super) fn set_verified(&self, index: usize) {
+        self.verified[index / 64].fetch_or(1u64 << (index % 64), Ordering::Release);
     }
 
     /// The same, even if it was verified before.
@@ -105,12 +118,7 @@ impl BufferChecksums {
         let range = entry.offset as usize..(entry.offset + entry.length) as usize;
         let slice =
             bytes.get(range).ok_or_else(|| StoreError::damaged(path, bytes.len() as u64, "it is shorter than when it was sealed"))?;
-        let found = xxh3(slice);
-        if found != entry.xxh3 {
-            let message = format!("checksum of {} bytes is {found:016x}, expected {:016x}", entry.length, entry.xxh3);
-            return Err(StoreError::damaged(path, entry.offset, message));
-        }
-        Ok(())
+        verify_slice(path, slice, entry)
     }
 
     pub(super) fn to_batch(&self) -> Result<RecordBatch> {
@@ -147,6 +155,16 @@ impl BufferChecksums {
         }
         Ok(Self::new(entries))
     }
+}
+
+/// An error unless these are the bytes of an entry.
+pub(super) fn verify_slice(path: &Path, bytes: &[u8], entry: &ChecksumEntry) -> Result<()> {
+    let found = xxh3(bytes);
+    if found != entry.xxh3 {
+        let message = format!("checksum of {} bytes is {found:016x}, expected {:016x}", bytes.len(), entry.xxh3);
+        return Err(StoreError::damaged(path, entry.offset, message));
+    }
+    Ok(())
 }
 
 fn schema() -> Schema {

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
@@ -12,16 +13,18 @@ use parking_lot::Mutex;
 
 use super::attribute_index::AttributeIndex;
 use super::cache_budget::{MAPPINGS, ReadMark, Releasable};
-use super::checksum::BufferChecksums;
+use super::checksum::{BufferChecksums, ChecksumEntry, verify_slice};
 use super::decoded::DecodedBatches;
 use super::exact::exact;
 use super::footer::{Layout, block_ranges};
+use super::memory_budget::{Copied, MEMORY, MemoryUsage};
 use super::seal::{SealedSegment, SidePaths};
 use super::side_table::read_table;
+use super::staging::{StagedFile, metadata_of};
 use super::statistics::ZoneStatistics;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
-use crate::files;
+use crate::files::RowLocation;
 use crate::mapping::{Mapping, MappingError};
 
 /// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
@@ -46,6 +49,19 @@ struct SegmentData {
     /// `None` after it was released, until the segment is read again.
     mapped: Mutex<Option<Mapped>>,
     read: ReadMark,
+    memory: MemoryUsage,
+}
+
+impl Drop for SegmentData {
+    fn drop(&mut self) {
+        self.memory.clear(&MEMORY);
+    }
+}
+
+impl Copied for SegmentData {
+    fn usage(&self) -> &MemoryUsage {
+        &self.memory
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -53,24 +69,74 @@ struct Mapped {
     mapping: Arc<Mapping>,
     bytes: Buffer,
     decoded: Arc<DecodedBatches>,
+    /// The copy in memory that is mapped, and not the file of the segment.
+    staged: Option<Arc<StagedFile>>,
 }
 
 impl Mapped {
-    fn open(path: &Path, size_bytes: u64) -> Result<Mapped> {
-        let mapping = Mapping::open(path, Some(size_bytes)).or_else(|error| opened_again(path, size_bytes, error))?;
-        Ok(Mapped { bytes: mapping.whole(), mapping, decoded: Arc::default() })
+    fn open(path: &Path, size_bytes: u64, checksums: &BufferChecksums) -> Result<Mapped> {
+        match Mapping::open(path, Some(size_bytes)) {
+            Err(MappingError::Open { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Mapped::open_again(path, size_bytes, checksums)
+            }
+            mapping => Ok(Mapped::of(mapping?, None)),
+        }
+    }
+
+    /// The rows lie in an object store; or between two looks at the name, they have moved to another tier.
+    fn open_again(path: &Path, size_bytes: u64, checksums: &BufferChecksums) -> Result<Mapped> {
+        match RowLocation::of(path) {
+            RowLocation::Disk(file) if !file.exists() => Err(StoreError::TierGone { segment: path.to_path_buf(), file }),
+            RowLocation::Object(url) => {
+                let staged = StagedFile::new(path, size_bytes, Some(url))?;
+                match staged.write_metadata(checksums.entries()) {
+                    Ok(()) => Ok(Mapped::of(staged.map(size_bytes)?, Some(Arc::new(staged)))),
+                    // The rows have come back meanwhile.
+                    Err(_) if RowLocation::of(path) == RowLocation::Store => Ok(Mapped::of(Mapping::open(path, Some(size_bytes))?, None)),
+                    Err(error) => Err(error),
+                }
+            }
+            _ => Ok(Mapped::of(Mapping::open(path, Some(size_bytes))?, None)),
+        }
+    }
+
+    fn of(mapping: Arc<Mapping>, staged: Option<Arc<StagedFile>>) -> Mapped {
+        Mapped { bytes: mapping.whole(), mapping, decoded: Arc::default(), staged }
     }
 }
 
-/// Between two looks at the name, the rows may have moved to another tier.
-fn opened_again(path: &Path, size_bytes: u64, error: MappingError) -> Result<Arc<Mapping>> {
-    let is_gone = matches!(&error, MappingError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
-    if !is_gone {
-        return Err(error.into());
-    }
-    match files::link_target(path) {
-        Some(file) if !file.exists() => Err(StoreError::TierGone { segment: path.to_path_buf(), file }),
-        _ => Ok(Mapping::open(path, Some(size_bytes))?),
+/// Bytes between two looks at whether a copy shall go on.
+const STEP_BYTES: u64 = 16 << 20;
+/// A copy takes the place of another mapping when nobody reads that: how often it looks, and between which pauses.
+const IDLE_LOOKS: u32 = 20;
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a read has fetched from an object store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    pub size_bytes: u64,
+    /// Buffers of columns.
+    pub ranges: u64,
+    /// Near ranges share a request.
+    pub requests: u64,
+}
+
+impl SegmentData {
+    /// Puts another mapping in the place of the current one, unless that is in use; then it is given back.
+    fn exchange(&self, new: Mapped) -> Option<Mapped> {
+        let mut slot = self.mapped.lock();
+        let Some(Mapped { mapping, bytes, decoded, staged }) = slot.take() else {
+            *slot = Some(new);
+            return None;
+        };
+        drop(bytes);
+        decoded.clear();
+        if Arc::strong_count(&mapping) == 1 {
+            *slot = Some(new);
+            return None;
+        }
+        *slot = Some(Mapped { bytes: mapping.whole(), mapping, decoded, staged });
+        Some(new)
     }
 }
 
@@ -82,13 +148,14 @@ impl Releasable for SegmentData {
     fn release(&self) -> bool {
         // The holder of the lock is reading.
         let Some(mut mapped) = self.mapped.try_lock() else { return false };
-        let Some(Mapped { mapping, bytes, decoded }) = mapped.take() else { return true };
+        let Some(Mapped { mapping, bytes, decoded, staged }) = mapped.take() else { return true };
         drop(bytes);
         decoded.clear();
         // A mapping that is marked as damaged stays, for readers that check the mark.
         let idle = Arc::strong_count(&mapping) == 1 && !mapping.damaged();
-        if !idle {
-            *mapped = Some(Mapped { bytes: mapping.whole(), mapping, decoded });
+        match idle {
+            true => self.memory.clear(&MEMORY),
+            false => *mapped = Some(Mapped { bytes: mapping.whole(), mapping, decoded, staged }),
         }
         idle
     }
@@ -105,11 +172,11 @@ pub struct BatchPlace {
 impl Segment {
     /// Maps the segment, verifies its metadata and reads its statistics; reads none of its data.
     pub fn open(path: &Path, sealed: &SealedSegment) -> Result<Segment> {
-        let mapped = Mapped::open(path, sealed.size_bytes)?;
-        let bytes = mapped.bytes.clone();
         let side = SidePaths::of(path);
         let sums = read_table(&side.checksums, sealed.checksums_xxh3)?;
         let checksums = BufferChecksums::from_batch(&side.checksums, &sums)?;
+        let mapped = Mapped::open(path, sealed.size_bytes, &checksums)?;
+        let bytes = mapped.bytes.clone();
         checksums.verify_metadata(path, &bytes)?;
         let layout = Layout::parse(path, &bytes)?;
         let statistics = Arc::new(ZoneStatistics::read(&side, sealed, &layout.schema)?);
@@ -119,7 +186,7 @@ impl Segment {
             return Err(StoreError::damaged(&side.statistics, 0, "it describes another number of zones"));
         }
         drop(bytes);
-        let data = Arc::new(SegmentData { mapped: Mutex::new(Some(mapped)), read: ReadMark::default() });
+        let data = Arc::new(SegmentData { mapped: Mutex::new(Some(mapped)), read: ReadMark::default(), memory: MemoryUsage::default() });
         let index = (sealed.index_xxh3, OnceLock::new());
         let segment =
             Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, index, path: path.to_path_buf() };
@@ -135,11 +202,12 @@ impl Segment {
     /// The bytes; a released mapping is mapped again.
     fn mapped(&self) -> Result<Mapped> {
         self.data.read.set();
+        self.data.memory.read(&MEMORY);
         let mut slot = self.data.mapped.lock();
         if let Some(mapped) = &*slot {
             return Ok(mapped.clone());
         }
-        let mapped = Mapped::open(&self.path, self.size_bytes)?;
+        let mapped = Mapped::open(&self.path, self.size_bytes, &self.checksums)?;
         // No reader uses the new mapping yet, and the current bytes of the file have not been verified.
         self.checksums.forget();
         *slot = Some(mapped.clone());
@@ -148,9 +216,132 @@ impl Segment {
         Ok(mapped)
     }
 
-    /// Whether its rows lie in a directory of another tier than the store's own.
-    pub fn is_on_other_tier(&self) -> bool {
-        files::link_target(&self.path).is_some()
+    /// Whether all its bytes are in memory, as a copy of what lies elsewhere.
+    pub fn is_in_memory(&self) -> bool {
+        let slot = self.data.mapped.lock();
+        let Some(staged) = slot.as_ref().and_then(|mapped| mapped.staged.as_ref()) else { return false };
+        staged.url.is_none() || self.all_missing().is_empty()
+    }
+
+    /// Whether it is read from a copy in memory, perhaps of some of its bytes.
+    pub fn is_staged(&self) -> bool {
+        self.data.mapped.lock().as_ref().is_some_and(|mapped| mapped.staged.is_some())
+    }
+
+    /// Has all its bytes in memory from now on, until the memory is needed. The copy takes the place of the mapping of the file when nobody reads
+    /// that. `go_on` is called with the bytes of each step, and ends it by an error.
+    pub fn copy_to_memory(&self, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        // While it is held it is not released, so what is verified is what is copied.
+        let source = self.mapped()?;
+        let mut problems = Vec::new();
+        self.verify_mapped(&source, go_on, &mut problems)?;
+        if let Some(problem) = problems.pop() {
+            return Err(StoreError::Refused(problem));
+        }
+        if source.staged.is_some() {
+            return Ok(());
+        }
+        let staged = StagedFile::new(&self.path, self.size_bytes, None)?;
+        for (step, bytes) in source.bytes.chunks(STEP_BYTES as usize).enumerate() {
+            staged.write(bytes, step as u64 * STEP_BYTES)?;
+            go_on(bytes.len() as u64)?;
+        }
+        self.check_intact()?;
+        drop(source);
+        let mut copy = Some(Mapped::of(staged.map(self.size_bytes)?, Some(Arc::new(staged))));
+        for _ in 0..IDLE_LOOKS {
+            copy = copy.and_then(|copy| self.data.exchange(copy));
+            if copy.is_none() {
+                MEMORY.grow(&self.data, self.size_bytes);
+                return Ok(());
+            }
+            go_on(0)?;
+            std::thread::sleep(IDLE_PAUSE);
+        }
+        Err(StoreError::Refused("queries read the segment all the time".into()))
+    }
+
+    /// Fetches what a reader of these columns needs and is not here yet. There is nothing to fetch unless the rows lie in an object store.
+    pub fn fetch(&self, batches: &[usize], projection: &[usize]) -> Result<Fetched> {
+        let mapped = self.mapped()?;
+        self.fetch_columns(&mapped, batches, projection)
+    }
+
+    /// Whether [`Segment::fetch`] would ask an object store.
+    pub fn is_fetched(&self, index: usize, projection: &[usize]) -> bool {
+        let Ok(mapped) = self.mapped() else { return true };
+        let is_local = mapped.staged.as_ref().is_none_or(|staged| staged.url.is_none());
+        is_local || self.missing(&mapped, index, projection).is_ok_and(|missing| missing.is_empty())
+    }
+
+    fn fetch_columns(&self, mapped: &Mapped, batches: &[usize], projection: &[usize]) -> Result<Fetched> {
+        let Some(staged) = mapped.staged.as_ref().filter(|staged| staged.url.is_some()) else { return Ok(Fetched::default()) };
+        let missing = || -> Result<Vec<usize>> {
+            let of_each = batches.iter().map(|index| self.missing(mapped, *index, projection)).collect::<Result<Vec<_>>>()?;
+            Ok(of_each.concat())
+        };
+        if missing()?.is_empty() {
+            return Ok(Fetched::default());
+        }
+        let _one_at_a_time = staged.fetching.lock();
+        self.fetch_entries(staged, &missing()?)
+    }
+
+    /// The entries of these columns that were not fetched, sorted.
+    fn missing(&self, mapped: &Mapped, index: usize, projection: &[usize]) -> Result<Vec<usize>> {
+        // The lengths, and numbers of NULLs, of its arrays are those of its message, which is here.
+        let batch = self.decode(mapped, index)?;
+        let mut missing = Vec::new();
+        for column in projection {
+            self.each_buffer(&mapped.bytes, &batch.column(*column).to_data(), &mut |offset| {
+                missing.extend(self.checksums.unverified_at(&self.path, offset)?);
+                Ok(())
+            })?;
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
+    }
+
+    fn fetch_entries(&self, staged: &StagedFile, indices: &[usize]) -> Result<Fetched> {
+        if indices.is_empty() {
+            return Ok(Fetched::default());
+        }
+        let entries: Vec<&ChecksumEntry> = indices.iter().map(|index| &self.checksums.entries()[*index]).collect();
+        let requests = staged.fetch(&entries, |bytes, entry| verify_slice(&self.path, bytes, entry))?;
+        indices.iter().for_each(|index| self.checksums.set_verified(*index));
+        let size_bytes = entries.iter().map(|entry| entry.length).sum();
+        MEMORY.grow(&self.data, size_bytes);
+        Ok(Fetched { size_bytes, ranges: entries.len() as u64, requests })
+    }
+
+    /// Fetches all that is not here yet.
+    fn fetch_all(&self, mapped: &Mapped, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let Some(staged) = mapped.staged.as_ref().filter(|staged| staged.url.is_some()) else { return Ok(()) };
+        let _one_at_a_time = staged.fetching.lock();
+        let mut step = Vec::new();
+        let mut step_bytes = 0;
+        for index in self.all_missing() {
+            step.push(index);
+            step_bytes += self.checksums.entries()[index].length;
+            if step_bytes >= STEP_BYTES {
+                self.fetch_entries(staged, &std::mem::take(&mut step))?;
+                go_on(std::mem::take(&mut step_bytes))?;
+            }
+        }
+        self.fetch_entries(staged, &step)?;
+        go_on(step_bytes)
+    }
+
+    /// The entries of all columns that were not fetched.
+    fn all_missing(&self) -> Vec<usize> {
+        let is_missing = |index: &usize| !self.checksums.entries()[*index].is_metadata && !self.checksums.is_verified(*index);
+        (0..self.checksums.entries().len()).filter(is_missing).collect()
+    }
+
+    /// What [`crate::Segment::open`] needs of the file besides the files beside it.
+    pub(crate) fn metadata(&self) -> Result<Vec<u8>> {
+        Ok(metadata_of(&self.mapped()?.bytes, self.checksums.entries()))
     }
 
     /// Releases the mapping unless it is in use; returns whether it did. The next reader maps the file again.
@@ -225,6 +416,7 @@ impl Segment {
     }
 
     fn verified_batch(&self, mapped: &Mapped, index: usize, projection: &[usize]) -> Result<RecordBatch> {
+        self.fetch_columns(mapped, &[index], projection)?;
         let batch = self.decode(mapped, index)?.project(projection)?;
         batch.columns().iter().try_for_each(|column| self.verify_buffers(&mapped.bytes, &column.to_data()))?;
         Ok(batch)
@@ -292,6 +484,7 @@ impl Segment {
     /// Checks that every value is valid for its type, because checksums find damage and no malice.
     pub fn validate(&self) -> Result<()> {
         let mapped = self.mapped()?;
+        self.fetch_all(&mapped, &mut |_| Ok(()))?;
         for block in &self.layout.blocks {
             let (message, body) = block_ranges(block);
             let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
@@ -309,6 +502,11 @@ impl Segment {
     }
 
     fn verify_buffers(&self, bytes: &Buffer, data: &ArrayData) -> Result<()> {
+        self.each_buffer(bytes, data, &mut |offset| self.checksums.verify_at(&self.path, bytes, offset))
+    }
+
+    /// Calls `visit` with the offsets of all buffers.
+    fn each_buffer(&self, bytes: &Buffer, data: &ArrayData, visit: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let base = bytes.as_ptr() as usize;
         let end = base + bytes.len();
         let validity = data.nulls().map(|nulls| nulls.buffer());
@@ -316,22 +514,24 @@ impl Segment {
             let at = buffer.as_ptr() as usize;
             // Arrow makes its own empty offset buffers; all buffers of a segment lie in the mapping.
             if (base..end).contains(&at) {
-                self.checksums.verify_at(&self.path, bytes, (at - base) as u64)?;
+                visit((at - base) as u64)?;
             }
         }
-        data.child_data().iter().try_for_each(|child| self.verify_buffers(bytes, child))
+        data.child_data().iter().try_for_each(|child| self.each_buffer(bytes, child, visit))
     }
 
     /// Verifies every byte of the segment; returns how many buffers and bytes were read.
     pub fn verify_all(&self, problems: &mut Vec<String>) -> (u64, u64) {
+        let verified = self.mapped().and_then(|mapped| self.verify_mapped(&mapped, &mut |_| Ok(()), problems));
+        verified.unwrap_or_else(|error| {
+            problems.push(error.to_string());
+            (0, 0)
+        })
+    }
+
+    fn verify_mapped(&self, mapped: &Mapped, go_on: &mut dyn FnMut(u64) -> Result<()>, problems: &mut Vec<String>) -> Result<(u64, u64)> {
+        self.fetch_all(mapped, go_on)?;
         let mut bytes = 0;
-        let mapped = match self.mapped() {
-            Ok(mapped) => mapped,
-            Err(error) => {
-                problems.push(error.to_string());
-                return (0, 0);
-            }
-        };
         for entry in self.checksums.entries() {
             if let Err(error) = self.checksums.verify_entry(&self.path, &mapped.bytes, entry) {
                 problems.push(error.to_string());
@@ -345,7 +545,18 @@ impl Segment {
         if let Err(error) = self.check_intact() {
             problems.push(error.to_string());
         }
-        (self.checksums.entries().len() as u64, bytes)
+        Ok((self.checksums.entries().len() as u64, bytes))
+    }
+
+    /// The bytes, every one of them verified. They stay while the result is held.
+    pub(crate) fn verified_mapping(&self, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<Arc<Mapping>> {
+        let mapped = self.mapped()?;
+        let mut problems = Vec::new();
+        self.verify_mapped(&mapped, go_on, &mut problems)?;
+        match problems.pop() {
+            Some(problem) => Err(StoreError::Refused(problem)),
+            None => Ok(mapped.mapping),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
-use crate::files;
+use crate::files::{self, RowLocation};
 use crate::region::PoisonFlag;
 
 /// Kept in the catalog for each segment. Units: bytes; checksums are XXH3-64.
@@ -32,6 +32,8 @@ pub(crate) struct SidePaths {
     pub columns: PathBuf,
     /// Few segments have one.
     pub index: PathBuf,
+    /// What the file has beside the buffers of its columns, if the rows lie in an object store.
+    pub metadata: PathBuf,
 }
 
 impl SidePaths {
@@ -41,6 +43,7 @@ impl SidePaths {
             statistics: segment.with_extension("zones.arrow"),
             columns: segment.with_extension("columns.arrow"),
             index: segment.with_extension("index.arrow"),
+            metadata: segment.with_extension("metadata"),
         }
     }
 
@@ -82,7 +85,7 @@ pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
 }
 
 fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
-    let mut source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
+    let mut source = files::open_rows(from)?;
     // It never overwrites an existing file, whose name belongs to another segment.
     let mut target = File::create_new(to).map_err(|error| StoreError::io("create", to, error))?;
     std::io::copy(&mut source, &mut target).map_err(|error| StoreError::io("write", to, error))?;
@@ -92,10 +95,10 @@ fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
 /// Removes a segment and its side files; a missing file is no error.
 pub(crate) fn remove_segment_files(segment: &Path) {
     let sides = SidePaths::of(segment);
-    if let (Some(file), Some(store)) = (files::link_target(segment), segment.ancestors().nth(3)) {
-        files::remove_of_tier(&file, store);
+    if let Some(store) = segment.ancestors().nth(3) {
+        RowLocation::of(segment).remove(store);
     }
-    for path in sides.of_every_segment().into_iter().chain([sides.index.as_path(), segment]) {
+    for path in sides.of_every_segment().into_iter().chain([sides.index.as_path(), &sides.metadata, segment]) {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound
         {

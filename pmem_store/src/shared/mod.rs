@@ -2,7 +2,7 @@
 //!
 //! - `file_gc`: which files a reader still needs; `pins`: the pins of readers and transactions
 //! - `segment_cache`: the mappings of segments; `moves`: where rows moved when segments were replaced
-//! - `touches`: how much of each table was read
+//! - `touches`: how much of each table was read; `hand_offs`: whether other processes know files by their names
 //! - `claim`: the lock or the lease
 //!
 //! **Invariant:** while a [`Pin`] or a lease of version v is alive, no file that version v names is removed. So
@@ -10,6 +10,7 @@
 
 mod claim;
 mod file_gc;
+mod hand_offs;
 mod moves;
 mod pins;
 mod segment_cache;
@@ -28,6 +29,8 @@ use crate::segment::{SealedSegment, remove_segment_files};
 
 pub(crate) use claim::Claim;
 use file_gc::FileGc;
+pub use hand_offs::HandOff;
+use hand_offs::HandOffs;
 pub(crate) use moves::{ClearedRows, Moves};
 pub use moves::{ReplacedSegment, Replacement};
 pub(crate) use pins::{Pin, TransactionPin};
@@ -44,6 +47,7 @@ pub(crate) struct Shared {
     pub logs: Arc<OpenLogs>,
     pub moves: Moves,
     pub touches: TableTouches,
+    pub hand_offs: Arc<HandOffs>,
     poison: Arc<PoisonFlag>,
     /// The last reader or appender releases it, which may outlive the store.
     pub claim: Claim,
@@ -51,17 +55,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn new(store: PathBuf, claim: Claim, poison: &Arc<PoisonFlag>) -> Self {
+        let touches = TableTouches::load(&store);
         let (segments, poison) = (SegmentCache::new(store.clone()), Arc::clone(poison));
-        Shared {
-            store,
-            gc: FileGc::default(),
-            segments,
-            logs: Arc::default(),
-            moves: Moves::default(),
-            touches: TableTouches::default(),
-            poison,
-            claim,
-        }
+        let (logs, moves, hand_offs) = (Arc::default(), Moves::default(), Arc::default());
+        Shared { store, gc: FileGc::default(), segments, logs, moves, touches, hand_offs, poison, claim }
     }
 
     /// The files of segments, and of logs, that `version` and later ones do not name.

@@ -78,6 +78,13 @@ impl StoreCore {
         self.poison.check().map_err(StoreError::from)
     }
 
+    /// A process that only reads has no right to write there.
+    pub fn save_touches(&self) {
+        if !self.options.read_only && !self.poison.is_set() {
+            self.shared.touches.save(|table| self.publisher.with_state(|state| state.table_by_id(table).is_some()));
+        }
+    }
+
     /// Held from the check for conflicts to the publish. If the outcome of an earlier commit is unknown, this returns an error.
     pub fn lock_commits(&self) -> Result<MutexGuard<'_, ()>> {
         let commits = self.commits.lock();
@@ -116,6 +123,7 @@ impl Drop for StoreCore {
             Ok(()) => self.write_close_record(),
             Err(error) => tracing::error!(%error, "rows appended last could not be made durable"),
         }
+        self.save_touches();
         self.publisher.close();
         self.shared.collect_files();
         // While a reader or an appender lives, so do its files: the mark stays for the next open. It also stays if something

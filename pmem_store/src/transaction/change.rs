@@ -101,6 +101,16 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The table whose rows a user's statement changes.
+    pub fn written_table(&self) -> Option<TableId> {
+        match self {
+            Change::AddSegments { table, .. } | Change::AppendRows { table, .. } | Change::DeleteRows { table, .. } => Some(*table),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct DeletedRows {
     pub segment: u64,

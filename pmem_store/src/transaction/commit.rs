@@ -44,6 +44,7 @@ impl Transaction {
         }
         let core = Arc::clone(&self.core);
         core.check_writable()?;
+        self.changes.iter().filter_map(Change::written_table).for_each(|table| core.shared.touches.of(table).set_changed());
         let prepared = self.prepare()?;
         self.check_ahead(&core)?;
         let commits = core.lock_commits()?;

@@ -18,6 +18,7 @@ mod lock;
 mod log;
 mod mapping;
 mod object_speed;
+mod object_tier;
 mod objects;
 mod recovery;
 mod region;

@@ -65,7 +65,7 @@ fn a_store_that_is_opened_again_reads_through_the_links_and_changes_what_is_ther
     drop(store);
     assert_eq!(rows(&table(&open_read_only(dir.path()).unwrap(), "t")), 20_000);
     let store = open(dir.path());
-    assert_eq!((store.disk_tier().unwrap().unwrap(), rows(&table(&store, "t"))), (disk.path().to_path_buf(), 20_000));
+    assert_eq!((store.tiers().unwrap().disk.unwrap(), rows(&table(&store, "t"))), (disk.path().to_path_buf(), 20_000));
     move_all(&store, Tier::Disk).unwrap();
     assert_eq!(segments_below(disk.path()).len(), 2);
     drop_table(&store, "t");
@@ -188,7 +188,7 @@ fn a_backup_has_the_rows_of_every_tier() {
         store.backup(&backup, copies, &mut |_| ControlFlow::Continue(())).unwrap();
         restore_backup(&backup, &restored, copies, &mut |_| ControlFlow::Continue(())).unwrap();
         let again = open(&restored);
-        assert_eq!((rows(&table(&again, "t")), again.disk_tier().unwrap()), (10_000, None));
+        assert_eq!((rows(&table(&again, "t")), again.tiers().unwrap().disk), (10_000, None));
         assert_eq!(table(&again, "t").segments()[0].tier(), Tier::Pmem);
         drop_table(&again, "t");
         again.set_retention_ms(0).unwrap();
@@ -213,6 +213,52 @@ fn a_disk_that_is_not_there_is_named() {
 #[test]
 fn a_store_without_a_disk_tier_moves_nothing_there() {
     let (_dir, store) = store_with(&[ints(0..10)]);
-    assert!(matches!(move_all(&store, Tier::Disk), Err(StoreError::NoTier("disk"))));
+    assert!(matches!(move_all(&store, Tier::Disk), Err(StoreError::NoTier { tier: "disk", .. })));
+    assert!(matches!(move_all(&store, Tier::Object), Err(StoreError::NoTier { tier: "object", .. })));
     assert_eq!(move_all(&store, Tier::Pmem).unwrap(), 0);
+}
+
+#[test]
+fn a_full_tier_takes_nothing_more() {
+    let (_dir, disk, store) = with_tier();
+    store.set_tier_limit(Tier::Disk, Some(1_000)).unwrap();
+    assert!(matches!(move_all(&store, Tier::Disk), Err(StoreError::TierFull { tier: "disk", limit_bytes: 1_000, .. })));
+    assert_eq!((table(&store, "t").segments()[0].tier(), segments_below(disk.path()).len()), (Tier::Pmem, 0));
+    store.set_tier_limit(Tier::Disk, None).unwrap();
+    move_all(&store, Tier::Disk).unwrap();
+}
+
+#[test]
+fn a_copy_in_memory_is_read_until_its_memory_is_given_back() {
+    let (dir, _disk, store) = with_tier();
+    for durable in [Tier::Pmem, Tier::Disk] {
+        move_all(&store, durable).unwrap();
+        move_all(&store, Tier::Memory).unwrap();
+        let segment = table(&store, "t").segments()[0].clone();
+        assert_eq!((segment.tier(), segment.durable_tier()), (Tier::Memory, durable));
+        assert_eq!(read_segment(&segment.open().unwrap()), ints(0..10_000));
+        move_all(&store, durable).unwrap();
+        assert_eq!((segment.tier(), read_segment(&segment.open().unwrap())), (durable, ints(0..10_000)));
+    }
+    move_all(&store, Tier::Memory).unwrap();
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!((table(&store, "t").segments()[0].tier(), rows(&table(&store, "t"))), (Tier::Disk, 10_000));
+}
+
+/// The scan in a test reads its arrays while the copy would take the place of their mapping.
+#[test]
+fn a_segment_that_is_being_read_is_not_copied_to_memory() {
+    let (_dir, _disk, store) = with_tier();
+    let held = read_segment(&table(&store, "t").segments()[0].open().unwrap());
+    let mut looks = 0;
+    let table = table(&store, "t");
+    let refused = store.move_segment(table.record().id, &table.segments()[0], Tier::Memory, &mut |_| {
+        looks += 1;
+        Ok(())
+    });
+    assert!(matches!(refused, Err(StoreError::Refused(_))) && looks > 1, "{refused:?}");
+    assert_eq!(table.segments()[0].tier(), Tier::Pmem);
+    drop(held);
+    assert!(move_all(&store, Tier::Memory).unwrap() > 0);
 }

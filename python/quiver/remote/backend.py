@@ -167,6 +167,12 @@ class RemoteBackend:
     def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
         raise NotSupportedError("find_ids searches a store of this process", hint="use con.find(…) over the network")
 
+    def read_blobs(self, schema: str, names: Sequence[str]) -> None:
+        """Returns None: the server answers queries."""
+
+    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
+        raise NotSupportedError("read_chunk reads a store of this process", hint="read a region of the array")
+
     def begin(self) -> None:
         self._check_open()
         with self._transaction_lock:

@@ -1,7 +1,7 @@
 //! The kind of an error, for front ends that answer with codes.
 
-use pmem_store::StoreError;
 use pmem_store::attributes::AttributeError;
+use pmem_store::{ObjectError, StoreError};
 
 use crate::error::EngineError;
 use crate::error::import::{IS_NULL, ImportError};
@@ -104,7 +104,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
         StoreError::Conflict { .. } | StoreError::TableGone => ErrorKind::Conflict,
         StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
-        StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::NoSpaceForCommit(_) => ErrorKind::Exhausted,
+        StoreError::TierFull { .. } | StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::NoSpaceForCommit(_) => ErrorKind::Exhausted,
         StoreError::Damaged { .. }
         | StoreError::Attribute(AttributeError::Damaged { .. })
         | StoreError::LogDamaged { .. }
@@ -113,7 +113,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
         StoreError::Arrow(_) | StoreError::NoName { .. } | StoreError::Attribute(_) => ErrorKind::Invalid,
-        StoreError::NoTier(_) | StoreError::OthersTier { .. } | StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+        StoreError::NoTier { .. } | StoreError::OthersTier { .. } | StoreError::OthersObjects { .. } | StoreError::ObjectStore(ObjectError::Url { .. }) | StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
         StoreError::Poisoned(_)
@@ -122,6 +122,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         | StoreError::Region(_)
         | StoreError::Lock(_)
         | StoreError::TierGone { .. }
+        | StoreError::ObjectStore(_)
         | StoreError::TierNotMounted { .. }
         | StoreError::NotClosed(_) => ErrorKind::Unavailable,
         StoreError::NotAStore { .. }

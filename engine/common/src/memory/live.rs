@@ -37,8 +37,8 @@ impl LiveMemory {
     pub fn look_at(&mut self, collector: &ReportCollector) {
         let new = collector.segments_from(self.segment_count);
         self.segment_count += new.len();
-        // A segment that cannot be mapped has no buffers here.
-        let mapped = new.into_iter().filter_map(|segment| Some((segment.mapping().ok()?, segment)));
+        // A segment that cannot be mapped has no buffers here. A copy in memory is memory, also for as long as a result of it is held.
+        let mapped = new.into_iter().filter(|segment| !segment.is_staged()).filter_map(|segment| Some((segment.mapping().ok()?, segment)));
         self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
     }
 

@@ -11,7 +11,8 @@
 //! UNTAG TABLE|VIEW|ARRAY|GROUP|BLOB name, … (k, …) | ALL;  UNTAG OBJECTS WHERE … (k, …) | ALL
 //! COPY BLOB b FROM 'file' [WITH TAGS (k = v, …)];  COPY BLOB b TO 'file';  COPY BLOBS FROM … (a query)
 //! DROP BLOB [IF EXISTS] b;  ALTER BLOB b RENAME TO c;  ALTER GROUP|BLOB name SET (read_only = true|false)
-//! ALTER TABLE|ARRAY|GROUP name SET TIER pmem|disk
+//! ALTER TABLE|ARRAY|GROUP name SET TIER memory|pmem|disk|object
+//! ALTER TABLE|ARRAY|GROUP name SET TIER POLICY 'disk after 30 days, back on use'
 //! FIND OBJECTS|TABLES|VIEWS|ARRAYS|GROUPS|BLOBS [IN GROUP g] [WHERE …] [ORDER BY k [DESC], …] [LIMIT n] [OFFSET n] [INTO GROUP g]
 //! ```
 

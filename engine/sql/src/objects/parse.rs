@@ -76,16 +76,19 @@ pub fn parse_objects(
     parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)))
 }
 
-/// Whether the last words are SET TIER and a name.
+/// Whether the last words are SET TIER and a name, or SET TIER POLICY and a text.
 fn sets_tier(tokens: &[TokenWithSpan]) -> bool {
     let words: Vec<&Token> = significant(tokens).map(|(_, token)| &token.token).filter(|token| **token != Token::SemiColon).collect();
     let word = |from_end: usize, keyword: &str| words.len().checked_sub(from_end).is_some_and(|at| is_word(words[at], keyword));
-    word(3, "SET") && word(2, "TIER")
+    word(3, "SET") && word(2, "TIER") || word(4, "SET") && word(3, "TIER") && word(2, "POLICY")
 }
 
 fn set_tier(parser: &mut Parser<'_>) -> Parsed<ObjectStatement> {
     let object = object(parser)?;
     expect(parser, &["SET", "TIER"])?;
+    if matches!(parser.peek_nth_token(1).token, Token::SingleQuotedString(_)) && accept(parser, &["POLICY"]) {
+        return Ok(ObjectStatement::SetTierPolicy { object, policy: parser.parse_literal_string()? });
+    }
     Ok(ObjectStatement::SetTier { object, tier: name(parser)? })
 }
 

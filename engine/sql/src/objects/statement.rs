@@ -66,6 +66,11 @@ pub enum ObjectStatement {
         object: ObjectName,
         tier: String,
     },
+    /// Rules; none for an empty text.
+    SetTierPolicy {
+        object: ObjectName,
+        policy: String,
+    },
     Find {
         search: Search,
         into: Option<TableReference>,

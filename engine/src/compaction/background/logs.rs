@@ -10,6 +10,8 @@ use crate::compaction::runs::Runs;
 
 /// A larger log is sealed: segments have statistics and are columnar.
 const SEALED_BYTES: u64 = 4 << 20;
+/// The same for the log of the table of objects: each search looks at all of its rows, and finds those of segments by an index.
+const SEALED_BYTES_OF_OBJECTS: u64 = 256 << 10;
 /// After a failure to seal a table's log, the table is left alone for this long.
 const TROUBLED: Duration = Duration::from_secs(60);
 
@@ -31,7 +33,8 @@ impl LogWatch {
         let logs = store.logs();
         let now = Instant::now();
         self.troubled.retain(|_, until| *until > now);
-        for (table, is_due) in self.due(&logs, now) {
+        let objects = store.snapshot().and_then(|snapshot| snapshot.objects()).ok().and_then(|objects| objects.table_id());
+        for (table, is_due) in self.due(&logs, objects, now) {
             let sealed = if is_due { store.seal_logs(table) } else { store.seal_closed_logs(table) };
             match sealed {
                 // The table was dropped meanwhile, and its logs with it.
@@ -51,7 +54,7 @@ impl LogWatch {
     }
 
     /// The tables with logs to be sealed, and for each whether its active log is among them.
-    fn due(&mut self, logs: &[LogInfo], now: Instant) -> BTreeMap<TableId, bool> {
+    fn due(&mut self, logs: &[LogInfo], objects: Option<TableId>, now: Instant) -> BTreeMap<TableId, bool> {
         self.row_counts.retain(|key, _| logs.iter().any(|log| (log.table, log.id) == *key));
         let mut due = BTreeMap::new();
         for (at, log) in logs.iter().enumerate().filter(|(_, log)| !self.troubled.contains_key(&log.table)) {
@@ -60,7 +63,8 @@ impl LogWatch {
                 *entry = (log.row_count, now);
             }
             let is_idle = now - entry.1 >= self.sealed_after;
-            if is_idle || log.size_bytes > SEALED_BYTES {
+            let sealed_bytes = if objects == Some(log.table) { SEALED_BYTES_OF_OBJECTS } else { SEALED_BYTES };
+            if is_idle || log.size_bytes > sealed_bytes {
                 due.insert(log.table, true);
             } else if logs.get(at + 1).is_some_and(|next| next.table == log.table) {
                 // Another log takes the new rows.
@@ -85,12 +89,15 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let small = log(1, 1, 10, 1_000);
-        assert!(watch.due(&[small.clone()], start).is_empty());
-        assert_eq!(watch.due(&[small.clone(), log(2, 2, 9, 5 << 20)], after(1)), BTreeMap::from([(2, true)]));
-        assert_eq!(watch.due(&[small.clone(), log(1, 3, 1, 100)], after(1)), BTreeMap::from([(1, false)]));
+        assert!(watch.due(&[small.clone()], None, start).is_empty());
+        assert_eq!(watch.due(&[small.clone(), log(2, 2, 9, 5 << 20)], None, after(1)), BTreeMap::from([(2, true)]));
+        assert_eq!(watch.due(&[small.clone(), log(1, 3, 1, 100)], None, after(1)), BTreeMap::from([(1, false)]));
         let grown = log(1, 1, 11, 1_100);
-        assert!(watch.due(&[grown.clone()], after(59)).is_empty());
-        assert!(watch.due(&[grown.clone()], after(118)).is_empty());
-        assert_eq!(watch.due(&[grown], after(119)), BTreeMap::from([(1, true)]));
+        assert!(watch.due(&[grown.clone()], None, after(59)).is_empty());
+        assert!(watch.due(&[grown.clone()], None, after(118)).is_empty());
+        assert_eq!(watch.due(&[grown], None, after(119)), BTreeMap::from([(1, true)]));
+        let of_objects = log(3, 4, 2_000, 300_000);
+        assert_eq!(watch.due(&[of_objects.clone()], None, after(120)), BTreeMap::new());
+        assert_eq!(watch.due(&[of_objects], Some(3), after(120)), BTreeMap::from([(3, true)]));
     }
 }

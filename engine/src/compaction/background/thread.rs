@@ -4,12 +4,13 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use datafusion::execution::runtime_env::RuntimeEnv;
-use pmem_store::{Store, TableRecord, TableSnapshot};
+use pmem_store::{Store, StoreError, TableRecord, TableSnapshot};
 use tokio::runtime::Builder;
 
 use super::control::Control;
 use super::expiry::Expiry;
 use super::logs::LogWatch;
+use super::prefetch::PrefetchWatch;
 use super::tables::TableWatch;
 use super::tiers::TierWatch;
 use super::{limits, outlook};
@@ -17,6 +18,7 @@ use crate::compaction::job::JobRunner;
 use crate::compaction::memory::background_bytes;
 use crate::compaction::permits::CompactionPermits;
 use crate::compaction::pick::{Effort, pick_jobs};
+use crate::compaction::prefetches::Prefetches;
 use crate::compaction::rate_limiter::RateLimiter;
 use crate::compaction::runs::{CompactionOutcome, Runs};
 use crate::compaction::stop_signal::StopSignal;
@@ -26,6 +28,8 @@ use common::error::EngineError;
 
 /// How often logs are checked during a long job.
 const LOGS_EVERY: Duration = Duration::from_secs(1);
+/// How often the touches of tables are saved.
+const SAVE_EVERY: Duration = Duration::from_secs(600);
 /// The wait when queries hold all memory.
 const MEMORY_AGAIN: Duration = Duration::from_secs(5);
 
@@ -37,9 +41,13 @@ pub struct MaintenanceThread {
     compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
     tier_moves: Arc<TierMoves>,
+    prefetches: Arc<Prefetches>,
     control: Arc<Control>,
     tables: TableWatch,
     tiers: TierWatch,
+    prefetch: PrefetchWatch,
+    /// When the touches of tables are saved.
+    save_at: Instant,
     logs: LogWatch,
     expiry: Expiry,
     /// When to look for work that earlier processes left; `None`: that was done.
@@ -52,13 +60,37 @@ impl std::fmt::Debug for MaintenanceThread {
     }
 }
 
+/// What happens between the steps of a copy: logs are sealed, the rate is kept, and a close ends it.
+fn step_of_copy<'a>(
+    store: &'a Store,
+    logs: &'a mut LogWatch,
+    runs: &'a Runs,
+    control: &'a Control,
+    rate_bytes_per_s: Option<u64>,
+) -> impl FnMut(u64) -> Result<(), StoreError> + 'a {
+    let (mut pace, mut looked) = (RateLimiter::new(rate_bytes_per_s), Instant::now());
+    move |bytes| {
+        if looked.elapsed() >= LOGS_EVERY {
+            logs.seal(store, runs);
+            looked = Instant::now();
+        }
+        if let Some(pause) = pace.wrote(bytes) {
+            control.pause(pause);
+        }
+        match control.is_stopping() {
+            true => Err(StoreError::Refused("the engine is being closed".into())),
+            false => Ok(()),
+        }
+    }
+}
+
 impl MaintenanceThread {
     pub fn new(
         options: &MaintenanceOptions,
         store: &Arc<Store>,
         runtime: &Arc<RuntimeEnv>,
         compaction_permits: &Arc<CompactionPermits>,
-        (runs, tier_moves): (&Arc<Runs>, &Arc<TierMoves>),
+        (runs, tier_moves, prefetches): (&Arc<Runs>, &Arc<TierMoves>, &Arc<Prefetches>),
         control: &Arc<Control>,
     ) -> MaintenanceThread {
         MaintenanceThread {
@@ -68,9 +100,12 @@ impl MaintenanceThread {
             compaction_permits: Arc::clone(compaction_permits),
             runs: Arc::clone(runs),
             tier_moves: Arc::clone(tier_moves),
+            prefetches: Arc::clone(prefetches),
             control: Arc::clone(control),
             tables: TableWatch::default(),
             tiers: TierWatch::default(),
+            prefetch: PrefetchWatch::default(),
+            save_at: Instant::now() + SAVE_EVERY,
             logs: LogWatch::new(Duration::from_millis(options.seal_after_ms)),
             expiry: Expiry::default(),
             backlog_at: Some(Instant::now() + Duration::from_millis(options.backlog_after_ms)),
@@ -112,27 +147,36 @@ impl MaintenanceThread {
             next_log = self.logs.seal(store, &self.runs);
             self.expiry.expire(store);
         }
-        let next_move = self.tiers.next();
-        let next = [next_log, self.tables.next(Instant::now()), self.backlog_in(), next_move].into_iter().flatten();
+        self.prefetch(store);
+        if self.save_at <= Instant::now() {
+            store.save_touches();
+            self.save_at = Instant::now() + SAVE_EVERY;
+        }
+        let due = [next_log, self.tables.next(Instant::now()), self.backlog_in(), self.tiers.next()];
+        let next = due.into_iter().flatten();
         let expiry = if self.control.is_stopping() { Duration::ZERO } else { self.expiry.expire(store) };
         next.fold(expiry, Duration::min)
     }
 
     /// Moves one segment to the tier of its table; returns whether there was one.
     fn move_segment(&mut self, store: &Arc<Store>) -> bool {
-        let mut pace = RateLimiter::new(self.options.rate_bytes_per_s);
-        let (logs, runs, mut looked) = (&mut self.logs, &self.runs, Instant::now());
-        let mut meanwhile = || {
-            if looked.elapsed() >= LOGS_EVERY {
-                logs.seal(store, runs);
-                looked = Instant::now();
-            }
-        };
-        let moved = self.tiers.move_next(store, &self.tier_moves, &self.control, &mut pace, &mut meanwhile);
+        let mut go_on = step_of_copy(store, &mut self.logs, &self.runs, &self.control, self.options.rate_bytes_per_s);
+        let moved = self.tiers.move_next(store, &self.tier_moves, &mut go_on);
         moved.unwrap_or_else(|error| {
             tracing::warn!(%error, "no segment is moved to the tier of its table; {}", outlook(store));
             false
         })
+    }
+
+    /// Copies to memory what belongs to something that was read.
+    fn prefetch(&mut self, store: &Arc<Store>) {
+        if self.control.is_stopping() {
+            return;
+        }
+        let mut go_on = step_of_copy(store, &mut self.logs, &self.runs, &self.control, self.options.rate_bytes_per_s);
+        if let Err(error) = self.prefetch.prefetch(store, &self.prefetches, &mut go_on) {
+            tracing::warn!(%error, "nothing is prefetched; {}", outlook(store));
+        }
     }
 
     fn backlog_in(&self) -> Option<Duration> {

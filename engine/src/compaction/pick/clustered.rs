@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::tier::{full_tier, tier};
 use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
 use crate::compaction::key_range::KeyRange;
-use crate::compaction::segment_summary::{SMALL_BYTES, SegmentSummary, TARGET_BYTES};
+use crate::compaction::segment_summary::{SMALL_BYTES, SMALL_BYTES_OF_WIDE_ROWS, SegmentSummary, TARGET_BYTES};
 use common::error::EngineError;
 
 pub type RangeOf<'a> = &'a mut dyn FnMut(&SegmentSummary) -> Result<KeyRange, EngineError>;
@@ -39,6 +39,12 @@ impl SortedRun {
             pieces,
         }
     }
+
+    /// Of wide rows, as blobs, a segment has few: they are not worth the copy of so many bytes.
+    fn is_worth_no_merger(&self) -> bool {
+        let is_wide = self.pieces.iter().all(SegmentSummary::is_of_wide_rows);
+        self.bytes >= if is_wide { SMALL_BYTES_OF_WIDE_ROWS } else { SMALL_BYTES }
+    }
 }
 
 /// Runs of one tier and the tiers below it, if there are enough of them.
@@ -53,7 +59,7 @@ fn full_tier_of_runs(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Li
         return Ok(None);
     }
     let overlapping = overlapping_runs(&runs, range)?;
-    let is_in_place = |at: usize, run: &SortedRun| run.bytes >= SMALL_BYTES && !overlapping.contains(&at);
+    let is_in_place = |at: usize, run: &SortedRun| run.is_worth_no_merger() && !overlapping.contains(&at);
     runs = runs.into_iter().enumerate().filter(|(at, run)| !is_in_place(*at, run)).map(|(_, run)| run).collect();
     let Some(full) = full_tier(runs.iter().map(|run| tier(run.rows))) else { return Ok(None) };
     runs.retain(|run| tier(run.rows) <= full);

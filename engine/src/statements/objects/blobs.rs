@@ -1,6 +1,6 @@
 //! COPY BLOB, COPY BLOBS and DROP BLOB.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,8 @@ pub fn copy_from(ctx: &StatementContext, name: &TableReference, path: &str, tags
     let snapshot = ctx.catalog.snapshot();
     let catalog = ObjectCatalog::of(&snapshot)?;
     let (namespace, name) = resolve(name)?;
-    let mut blob = blob_of(ctx, &catalog, namespace, name)?;
+    let found = catalog.objects().named(ObjectKind::Blob, &namespace, &name)?;
+    let mut blob = blob_of(ctx, &catalog, found, namespace, name)?;
     blob.attributes.extend(values_of(ctx, tags)?);
     let content = FileBytes::open(&path)?;
     ctx.catalog.write_scope().check_writable()?;
@@ -52,23 +53,28 @@ pub fn copy_from(ctx: &StatementContext, name: &TableReference, path: &str, tags
     Ok(ObjectResult::Nothing)
 }
 
-/// A new blob, or the one of this name.
-fn blob_of(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, namespace: String, name: String) -> Result<ObjectRecord, EngineError> {
-    match catalog.named(ObjectKind::Blob, &namespace, &name) {
-        Ok(blob) => {
+/// A new blob, or the one that was found under this name.
+fn blob_of(
+    ctx: &StatementContext,
+    catalog: &ObjectCatalog<'_>,
+    found: Option<ObjectRecord>,
+    namespace: String,
+    name: String,
+) -> Result<ObjectRecord, EngineError> {
+    match found {
+        Some(blob) if catalog.sees(&blob) => {
             check_owner(ctx, &blob)?;
             check_changeable(&blob)?;
             Ok(ObjectRecord { changed_at_ms: now_ms(), ..blob })
         }
-        Err(StoreError::DoesNotExist { .. }) => {
+        found => {
             let new = new_object(ctx, ObjectKind::Blob, namespace, name)?;
-            // There may be a blob of this name that the user may not see.
-            if ctx.catalog.authorization().is_some() {
-                catalog.objects().require_free_name(&new)?;
+            // The user may not see the blob of this name.
+            match found {
+                Some(blob) => Err(StoreError::is_taken(blob.kind.word(), &blob.namespace, &blob.name).into()),
+                None => Ok(new),
             }
-            Ok(new)
         }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -133,6 +139,9 @@ pub fn copy_rows(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<Obje
             return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
         };
         let namespaces = texts(batch, NAMESPACE)?;
+        let wanted = names.iter().flatten().map(String::as_str).collect();
+        let found = catalog.objects().named_all(ObjectKind::Blob, &wanted)?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|blob| ((blob.namespace.clone(), blob.name.clone()), blob)).collect();
         if !contents.data_type().is_binary() && !contents.data_type().is_string() {
             let what = format!("{} as the content of a blob", declared_name(contents.data_type()));
             return Err(EngineError::unsupported(what, Some("it is BYTEA or a text")));
@@ -150,7 +159,7 @@ pub fn copy_rows(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<Obje
             let key = (namespace, name);
             let mut blob = match blobs.remove(&key) {
                 Some((blob, _)) => blob,
-                None => blob_of(ctx, &catalog, key.0.clone(), key.1.clone())?,
+                None => blob_of(ctx, &catalog, found.remove(&key), key.0.clone(), key.1.clone())?,
             };
             blob.attributes.extend(tags);
             let (start, end) = (contents.value_offsets()[row] as usize, contents.value_offsets()[row + 1] as usize);

@@ -76,6 +76,7 @@ pub async fn run_objects(ctx: &StatementContext, statement: ObjectStatement) -> 
         ObjectStatement::DropBlob { name, if_exists } => blobs::drop_blob(ctx, &name, if_exists),
         ObjectStatement::AlterBlob { name, change } => blobs::alter(ctx, &name, &change),
         ObjectStatement::SetTier { object, tier } => tiers::set_tier(ctx, &object, &tier),
+        ObjectStatement::SetTierPolicy { object, policy } => tiers::set_policy(ctx, &object, &policy),
         ObjectStatement::Untag { objects, keys } => tags::untag(ctx, &objects, keys.as_deref()),
         ObjectStatement::Find { search, into } => match into {
             Some(group) => search::find_into(ctx, &search, &group),

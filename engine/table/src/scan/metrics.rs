@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder};
-use pmem_store::{Segment, Touches};
+use pmem_store::segment::Fetched;
+use pmem_store::{Segment, Tier, Touches};
 
 use common::report::ReportCollector;
 
@@ -11,7 +12,8 @@ pub struct ScanMetrics {
     pub baseline: BaselineMetrics,
     bytes_touched: Count,
     /// A counter that few scans need is made for those alone: EXPLAIN ANALYZE shows each.
-    bytes_on_other_tiers: OnceLock<Count>,
+    bytes_on_tiers: [OnceLock<Count>; Tier::ALL.len()],
+    fetched: OnceLock<[Count; 3]>,
     set: ExecutionPlanMetricsSet,
     partition: usize,
     zones_total: Count,
@@ -29,7 +31,8 @@ impl ScanMetrics {
         ScanMetrics {
             baseline: BaselineMetrics::new(set, partition),
             bytes_touched: count("bytes_touched"),
-            bytes_on_other_tiers: OnceLock::new(),
+            bytes_on_tiers: Default::default(),
+            fetched: OnceLock::new(),
             set: set.clone(),
             partition,
             zones_total: count("zones_total"),
@@ -70,13 +73,31 @@ impl ScanMetrics {
         ReportCollector::add(&self.report.rows_scanned, rows);
     }
 
-    /// `is_on_other_tier`: the rows lie in no directory of the store.
-    pub fn touched(&self, bytes: usize, is_on_other_tier: bool) {
+    /// What came from an object store: bytes, ranges of columns, and the requests that they shared.
+    pub fn fetched(&self, fetched: Fetched) {
+        let count = |name: &'static str| MetricBuilder::new(&self.set).counter(name, self.partition);
+        let names = ["fetched_bytes", "fetched_ranges", "fetch_requests"];
+        let counts = self.fetched.get_or_init(|| names.map(count));
+        for (count, value) in counts.iter().zip([fetched.size_bytes, fetched.ranges, fetched.requests]) {
+            count.add(value as usize);
+        }
+    }
+
+    /// Counts bytes of a segment that lies, or is copied to, where `tier` says.
+    pub fn touched(&self, bytes: usize, tier: Tier) {
         self.bytes_touched.add(bytes);
-        self.touches.add(bytes as u64);
-        if is_on_other_tier {
-            let make = || MetricBuilder::new(&self.set).counter("disk_tier_bytes", self.partition);
-            self.bytes_on_other_tiers.get_or_init(make).add(bytes);
+        match tier {
+            Tier::Pmem => self.touches.add(bytes as u64),
+            Tier::Memory | Tier::Disk | Tier::Object => self.touches.add_of_tier(bytes as u64),
+        }
+        let name = match tier {
+            Tier::Pmem => None,
+            Tier::Memory => Some("memory_tier_bytes"),
+            Tier::Disk => Some("disk_tier_bytes"),
+            Tier::Object => Some("object_tier_bytes"),
+        };
+        if let Some(name) = name {
+            self.bytes_on_tiers[tier as usize].get_or_init(|| MetricBuilder::new(&self.set).counter(name, self.partition)).add(bytes);
         }
         ReportCollector::add(&self.report.bytes_touched, bytes);
     }

@@ -2,6 +2,7 @@
 
 pub mod await_join_filters;
 mod conjunct;
+mod fetch;
 mod filter;
 mod float_bounds;
 mod integer_set;

@@ -191,6 +191,11 @@ impl ScanPart {
         columns.iter().map(|column| self.place(*column)).collect()
     }
 
+    /// The positions of those of the columns that the file has.
+    pub fn stored_places(&self, columns: &[usize]) -> Vec<usize> {
+        columns.iter().filter_map(|column| self.place(*column)).collect()
+    }
+
     /// The position of a column in the file, possibly in a narrower type. `None` if it was added later.
     fn place(&self, column: usize) -> Option<usize> {
         match &self.sources {

@@ -21,9 +21,10 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use futures::future::BoxFuture;
-use pmem_store::TableSnapshot;
+use pmem_store::segment::Fetched;
+use pmem_store::{TableSnapshot, Tier, Touches};
 
+use super::fetch::Fetch;
 use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
 use super::offset::{self, Offset};
@@ -60,6 +61,8 @@ pub struct StoreScan {
     limit: Option<usize>,
     partitions: Arc<[Vec<ScanUnit>]>,
     ordering: Arc<[PhysicalSortExpr]>,
+    /// What counts the bytes that are read: those of the table, unless the reader is none of a user.
+    touches: Arc<Touches>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -89,20 +92,21 @@ impl StoreScan {
             awaited: Vec::new(),
             offset: None,
             limit,
+            touches: table.touches(),
             table,
             statistics,
             metrics: ExecutionPlanMetricsSet::new(),
         })
     }
 
-    /// All rows of some parts of a table, with their ids and in any order; either in this many partitions, or with one partition per
+    /// For a compaction: all rows of some parts of a table, with their ids and in any order; either in this many partitions, or with one partition per
     /// part, in the part's order.
     pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usize>) -> Result<StoreScan> {
         let declared = with_row_id(table.schema());
         let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
         let statistics = Arc::new(TableStatistics::unknown(parts));
         let scan = StoreScan::new(table, declared, statistics, None, Vec::new(), None, 1)?;
-        Ok(StoreScan { partitions: divided.into(), ordering: Vec::new().into(), ..scan })
+        Ok(StoreScan { partitions: divided.into(), ordering: Vec::new().into(), touches: Arc::default(), ..scan })
     }
 
     fn with_projection(&self, projection: Vec<usize>) -> Result<StoreScan> {
@@ -159,7 +163,7 @@ impl StoreScan {
         Ok(rewritten?.data)
     }
 
-    fn wait(&self) -> Option<BoxFuture<'static, ()>> {
+    fn wait(&self) -> Option<Fetch> {
         if self.awaited.is_empty() {
             return None;
         }
@@ -172,6 +176,7 @@ impl StoreScan {
         // The filter is only a hint, so the wait for it is limited.
         Some(Box::pin(async move {
             let _ = tokio::time::timeout(AWAIT_MAX, complete).await;
+            Ok(Fetched::default())
         }))
     }
 
@@ -217,7 +222,7 @@ impl DataSource for StoreScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-        let metrics = ScanMetrics::new(&self.metrics, partition, report, self.table.touches());
+        let metrics = ScanMetrics::new(&self.metrics, partition, report, Arc::clone(&self.touches));
         metrics.expect(units.iter().map(ScanUnit::rows).sum(), units.iter().map(ScanUnit::zones).sum());
         let switches = switches(context.session_config().options());
         let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), &self.declared, &self.physical, switches)?;
@@ -242,7 +247,7 @@ impl DataSource for StoreScan {
             next_unit: 0,
             current: None,
             read_part: None,
-            is_on_other_tier: false,
+            tier: Tier::Pmem,
             zone_mask: None,
             waiting: self.wait(),
             finished: false,

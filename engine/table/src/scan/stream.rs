@@ -12,9 +12,10 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
-use futures::future::BoxFuture;
-use pmem_store::ZONE_ROWS;
+use pmem_store::segment::Fetched;
+use pmem_store::{Tier, ZONE_ROWS};
 
+use super::fetch::{FETCH_BATCHES, Fetch, fetch};
 use super::filter::{ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
 use super::part::ScanPart;
@@ -56,12 +57,12 @@ pub struct ScanStream {
     pub(super) current: Option<OpenUnit>,
     /// The part that was read last.
     pub(super) read_part: Option<usize>,
-    /// Whether the rows of that part lie on another tier than the store's own.
-    pub(super) is_on_other_tier: bool,
+    /// Where the rows of that part lie.
+    pub(super) tier: Tier,
     /// The index of a part, and which of its zones remain after pruning.
     pub(super) zone_mask: Option<(usize, Option<Vec<bool>>)>,
-    /// Waits for a join above to have its keys; nothing is read before.
-    pub(super) waiting: Option<BoxFuture<'static, ()>>,
+    /// Waits for a join above to have its keys, or for columns of the object tier; nothing is read before.
+    pub(super) waiting: Option<Fetch>,
     pub(super) finished: bool,
 }
 
@@ -121,6 +122,13 @@ impl ScanStream {
         self.read_zone()
     }
 
+    fn count_fetched(&self, fetched: Fetched) -> ScanStep {
+        if fetched.ranges > 0 {
+            self.metrics.fetched(fetched);
+        }
+        ScanStep::Nothing
+    }
+
     fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
         let skipped = batch.num_rows().min(self.skip);
         self.skip -= skipped;
@@ -147,14 +155,36 @@ impl ScanStream {
             // A skipped segment is not among those that the query reads: it may not be mapped.
             if self.read_part.replace(unit.part) != Some(unit.part) {
                 self.metrics.reads(part.segment());
-                self.is_on_other_tier = part.segment().is_some_and(|segment| segment.is_on_other_tier());
+                self.tier = part.segment().map_or(Tier::Pmem, |segment| segment.tier());
             }
-            let filter_columns = part.batch(unit.batch, &self.filter.current().columns)?;
+            let filter_columns = self.filter.current().columns.clone();
+            if self.tier == Tier::Object && self.fetch_for(unit, &filter_columns) {
+                self.next_unit -= 1;
+                return Ok(true);
+            }
+            let filter_columns = part.batch(unit.batch, &filter_columns)?;
             let next_row = unit.start;
             self.current = Some(OpenUnit { unit, next_row, filter_columns, output_columns: None, first_row, zone: None });
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Begins to fetch columns of a unit and of some that follow in the same segment; returns false if they are here.
+    fn fetch_for(&mut self, unit: ScanUnit, columns: &[usize]) -> bool {
+        let part = &self.parts[unit.part];
+        let is_needed = |next: &&ScanUnit| {
+            let first_row = part.batch_rows(next.batch).start;
+            zone_range(first_row + next.start, next.rows()).any(|zone| self.keeps(zone) && !part.is_zone_empty(zone))
+        };
+        // A query of few rows needs no more than the first.
+        let batches_max = if self.remaining.saturating_add(self.skip) < unit.rows() { 1 } else { FETCH_BATCHES };
+        let following = self.units.get(self.next_unit..).unwrap_or_default().iter().take_while(|next| next.part == unit.part);
+        let mut batches: Vec<usize> = std::iter::once(&unit).chain(following.filter(is_needed)).map(|unit| unit.batch).collect();
+        batches.dedup();
+        batches.truncate(batches_max);
+        self.waiting = fetch(part, batches, columns);
+        self.waiting.is_some()
     }
 
     fn prune_part(&mut self, index: usize, part: &ScanPart) -> Result<()> {
@@ -187,6 +217,15 @@ impl ScanStream {
             return self.after_zone(ScanStep::Nothing);
         }
         let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
+        if self.tier == Tier::Object
+            && let Some(unit) = self.current.as_ref().filter(|open| open.output_columns.is_none()).map(|open| open.unit)
+            && self.fetch_for(unit, &Arc::clone(&self.stored_columns))
+        {
+            if let Some(open) = &mut self.current {
+                open.zone = Some(zone);
+            }
+            return Ok(ScanStep::Nothing);
+        }
         let read = if self.is_wide { zone.test.selection.runs(zone.rows).iter().map(|run| run.len()).sum() } else { zone.rows };
         self.touch(&others, read);
         let output = self.output_zone(zone.start, zone.rows)?;
@@ -222,7 +261,7 @@ impl ScanStream {
     fn touch(&self, columns: &[usize], rows: usize) {
         let Some(ScanUnit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
         let part = &self.parts[part];
-        self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum(), self.is_on_other_tier);
+        self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum(), self.tier);
     }
 
     fn after_zone(&mut self, step: ScanStep) -> Result<ScanStep> {
@@ -312,17 +351,21 @@ impl Stream for ScanStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        if let Some(waiting) = &mut this.waiting {
-            if waiting.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            this.waiting = None;
-        }
         let elapsed = this.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         let started = Instant::now();
         while started.elapsed() < POLL_MAX {
-            match this.step() {
+            let step = match &mut this.waiting {
+                None => this.step(),
+                Some(waiting) => match waiting.as_mut().poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(fetched) => {
+                        this.waiting = None;
+                        fetched.map(|fetched| this.count_fetched(fetched))
+                    }
+                },
+            };
+            match step {
                 Ok(ScanStep::Ready(batch)) if batch.num_rows() == 0 => {}
                 Ok(ScanStep::Ready(batch)) => return this.metrics.baseline.record_poll(Poll::Ready(Some(Ok(batch)))),
                 Ok(ScanStep::Nothing) => {}

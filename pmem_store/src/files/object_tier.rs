@@ -1,0 +1,103 @@
+//! The part of an object store that is one store's: `<URL>/<id of the store>`, with a prefix for each table.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use object_tier::ObjectError;
+
+use super::disk_tier::{is_unlinked, owner_text};
+use super::segment_path;
+use crate::clock::now_ms;
+use crate::error::{Result, StoreError};
+
+/// The file that says to which store the rest belongs.
+const OWNER_FILE: &str = "owner";
+
+#[derive(Debug)]
+pub struct ObjectTier {
+    root: String,
+}
+
+impl ObjectTier {
+    pub fn new(url: &str, store_id: &str) -> ObjectTier {
+        ObjectTier { root: format!("{}/{store_id}", url.trim_end_matches('/')) }
+    }
+
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// A name that no file has had: an earlier file of the segment may be removed while this one is written.
+    pub fn new_file(&self, table: u64, segment: u64) -> String {
+        format!("{}/{table}/{segment}-{:x}.arrow", self.root, now_ms())
+    }
+
+    /// From now on it belongs to the store in this directory, whoever had it before.
+    pub fn claim(&self, store: &Path) -> Result<()> {
+        object_tier::put(&format!("{}/{OWNER_FILE}", self.root), owner_text(store)?.as_bytes(), &mut |_| Ok(()))
+    }
+
+    pub fn belongs_to(&self, store: &Path) -> Result<bool> {
+        belongs_to(&self.root, store)
+    }
+
+    /// Removes files to which no name of a segment leads. Nobody moves a segment meanwhile.
+    pub fn remove_unlinked(&self, store: &Path) -> Result<()> {
+        if !self.belongs_to(store)? {
+            return Ok(());
+        }
+        for url in object_tier::list(&self.root)? {
+            let Some((table, segment)) = self.numbers(&url) else { continue };
+            let segment = segment_path(store, table, segment);
+            // The tier may have another URL than when the link was made.
+            let file = url.strip_prefix(&self.root).unwrap_or(&url);
+            let leads_elsewhere = || fs::read_link(&segment).is_ok_and(|link| !link.to_string_lossy().ends_with(file));
+            if is_unlinked(&segment) || leads_elsewhere() {
+                object_tier::remove(&url)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, url: &str) -> Option<(u64, u64)> {
+        let (table, file) = url.strip_prefix(&self.root)?.strip_prefix('/')?.split_once('/')?;
+        let (segment, _) = file.split_once('-')?;
+        Some((table.parse().ok()?, segment.parse().ok()?))
+    }
+}
+
+fn belongs_to(root: &str, store: &Path) -> Result<bool> {
+    match object_tier::read(&format!("{root}/{OWNER_FILE}")) {
+        Ok(owner) => Ok(owner == owner_text(store)?.as_bytes()),
+        Err(ObjectError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes a file of a tier while the caller goes on, unless it belongs to another store than this one. If that fails, or if the process
+/// ends before, [`ObjectTier::remove_unlinked`] does it.
+pub fn remove_of_tier(url: String, store: &Path) {
+    let store = store.to_path_buf();
+    object_tier::in_background(move || {
+        let root = url.rsplitn(3, '/').nth(2).unwrap_or_default();
+        let removed = match belongs_to(root, &store) {
+            Ok(true) => object_tier::remove(&url).map_err(StoreError::from),
+            Ok(false) => Err(StoreError::OthersObjects { url: root.to_string() }),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(url, %error, "a file in the object store that nobody needs is not removed");
+        }
+    });
+}
+
+/// A file without a name, in the directory of the segment.
+pub fn download(url: &str, segment: &Path) -> Result<File> {
+    let dir = segment.parent().unwrap_or(segment);
+    let failed = |error| StoreError::io("write", dir, error);
+    let mut file = tempfile::tempfile_in(dir).map_err(failed)?;
+    object_tier::read_all(url, &mut |bytes| file.write_all(bytes).map_err(failed))?;
+    std::io::Seek::rewind(&mut file).map_err(failed)?;
+    Ok(file)
+}

@@ -1,0 +1,58 @@
+//! Where the rows of a segment lie: under its name, or where a symbolic link of that name leads.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::{disk_tier, object_tier};
+use crate::error::{Result, StoreError};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowLocation {
+    /// In the store's directory.
+    Store,
+    /// In this file of a disk tier.
+    Disk(PathBuf),
+    /// In the file of an object store with this URL. A link to it leads nowhere, and its text is the URL.
+    Object(String),
+}
+
+impl RowLocation {
+    pub fn of(segment: &Path) -> RowLocation {
+        match fs::read_link(segment) {
+            Err(_) => RowLocation::Store,
+            Ok(target) => match target.to_str().filter(|text| text.contains("://")) {
+                Some(url) => RowLocation::Object(url.to_string()),
+                None => RowLocation::Disk(target),
+            },
+        }
+    }
+
+    /// Removes the file, if it is one of a tier that belongs to this store. In an object store that is done later.
+    pub fn remove(self, store: &Path) {
+        match self {
+            RowLocation::Store => {}
+            RowLocation::Disk(file) => disk_tier::remove_of_tier(&file, store),
+            RowLocation::Object(url) => object_tier::remove_of_tier(url, store),
+        }
+    }
+}
+
+/// The file with the rows; a copy without a name if they are in an object store.
+pub fn open_rows(segment: &Path) -> Result<File> {
+    let open = || match RowLocation::of(segment) {
+        RowLocation::Object(url) => object_tier::download(&url, segment),
+        _ => File::open(segment).map_err(|error| StoreError::io("open", segment, error)),
+    };
+    // Between the two looks at the name, the rows may have moved to another tier.
+    open().or_else(|_| open())
+}
+
+/// Gives the bytes of a file a second name; false if that is not possible. A second name of a symbolic link would be one of the link.
+pub fn link_bytes(from: &Path, to: &Path) -> std::io::Result<bool> {
+    fs::hard_link(from, to)?;
+    let is_link = fs::symlink_metadata(to)?.is_symlink();
+    if is_link {
+        fs::remove_file(to)?;
+    }
+    Ok(!is_link)
+}
