@@ -16,8 +16,9 @@ use common::type_names::qualified;
 const TAGS_MAX: usize = 64;
 
 /// What the thread remembers of reads and prefetches.
-#[derive(Default)]
 pub struct PrefetchWatch {
+    /// What an earlier process has read is not in memory any more.
+    started_ms: u64,
     /// The last read that it has seen.
     seen_ms: u64,
     /// One window long.
@@ -28,6 +29,12 @@ pub struct PrefetchWatch {
 struct Related {
     relation: Relation,
     members: BTreeSet<TableId>,
+}
+
+impl Default for PrefetchWatch {
+    fn default() -> Self {
+        PrefetchWatch { started_ms: now_ms(), seen_ms: 0, decided: Vec::new() }
+    }
 }
 
 impl PrefetchWatch {
@@ -54,7 +61,7 @@ impl PrefetchWatch {
         }
         let last_ms = |table: &TableId| store.touches(*table).last_ms().unwrap_or(0);
         let newest_ms = slow.iter().map(last_ms).max().unwrap_or(0);
-        let since_ms = now_ms().saturating_sub(settings.window_ms);
+        let since_ms = now_ms().saturating_sub(settings.window_ms).max(self.started_ms.saturating_sub(1));
         if newest_ms > self.seen_ms.max(since_ms) {
             self.seen_ms = newest_ms;
             let touched: BTreeSet<TableId> = slow.iter().copied().filter(|table| last_ms(table) > since_ms).collect();
