@@ -75,6 +75,11 @@ pub enum StoreError {
         path.display()
     )]
     OthersTier { path: PathBuf },
+    #[error(
+        "\"{tier}\" belongs to the store \"{}\", which is still there and of which this is a copy; give this one another tier, or remove that one first",
+        owner.display()
+    )]
+    TierInUse { tier: String, owner: PathBuf },
     #[error("\"{}\" is not there; is the disk of that directory mounted? ALTER SYSTEM RESET disk_tier forgets it", path.display())]
     TierNotMounted { path: PathBuf },
     #[error("the rows of segment \"{}\" lie at \"{}\", which is not there; is the disk of that directory mounted?", segment.display(), file.display())]

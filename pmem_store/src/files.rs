@@ -3,6 +3,7 @@
 mod disk_tier;
 mod object_tier;
 mod row_location;
+mod tier_owner;
 
 use std::fs::{self, File};
 use std::io::Write;

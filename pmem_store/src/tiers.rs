@@ -109,7 +109,7 @@ fn durable_tier(segment: &Path) -> Tier {
 }
 
 /// The tiers that a store has, and the bytes that they may have.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StoreTiers {
     pub disk: Option<PathBuf>,
     pub object: Option<String>,
@@ -306,12 +306,16 @@ impl Store {
             Tier::Memory | Tier::Pmem => self.to_pmem(segment, &rows, go_on),
         }?;
         // From here on the name leads to the new file, so that one stays whatever happens.
-        segment.path().parent().map_or(Ok(()), |above| files::sync_store_dir(above, &self.core.poison))?;
+        self.sync_names(segment)?;
         before.remove(self.core.path());
         if to != Tier::Object {
             files::remove(&SidePaths::of(segment.path()).metadata);
         }
         Ok(rows.len() as u64)
+    }
+
+    fn sync_names(&self, segment: &TableSegment) -> Result<()> {
+        segment.path().parent().map_or(Ok(()), |above| files::sync_store_dir(above, &self.core.poison))
     }
 
     fn to_disk(&self, table: TableId, segment: &TableSegment, rows: &Mapping, tiers: &StoreTiers, go_on: GoOn<'_>) -> Result<()> {
@@ -340,7 +344,8 @@ impl Store {
         }
         check_limit(Tier::Object, tiers, segment, || self.object_size_bytes())?;
         let metadata = SidePaths::of(segment.path()).metadata;
-        files::write_store_file(&metadata, &segment.open()?.metadata()?, &self.core.poison)?;
+        files::write_store_file(&metadata, &segment.open()?.local_bytes()?, &self.core.poison)?;
+        self.sync_names(segment)?;
         let file = part.new_file(table, segment.id());
         object_tier::put(&file, rows.slice(0, rows.len())?, go_on)?;
         check_whole(rows)?;

@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -11,6 +12,14 @@ import quiver.dbapi
 import quiver.testing
 
 PASSWORD = "long & strange: ü"
+
+
+def soon(is_true):
+    """Waits until it is true, and returns whether it became so."""
+    until = time.monotonic() + 30
+    while not is_true() and time.monotonic() < until:
+        time.sleep(0.02)
+    return is_true()
 
 
 class InProcess(unittest.TestCase):

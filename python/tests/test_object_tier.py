@@ -3,7 +3,6 @@
 import logging
 import os
 import tempfile
-import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -11,16 +10,10 @@ from unittest import mock
 import boto3
 import numpy
 import quiver
+from both import soon
 from moto.server import ThreadedMotoServer
 
 ROWS = 4_000_000
-
-
-def soon(is_true):
-    until = time.monotonic() + 30
-    while not is_true() and time.monotonic() < until:
-        time.sleep(0.02)
-    return is_true()
 
 
 class ObjectTier(unittest.TestCase):

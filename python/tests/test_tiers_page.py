@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import quiver
+from both import soon
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tiers.md"
 
@@ -25,6 +26,19 @@ class TiersPage(unittest.TestCase):
                     if result.is_query:
                         result.fetchall()
             self.assertEqual(con.sql("SELECT sum(a) FROM measurements").fetchall(), [(499500,)])
+
+    def test_a_memory_tier_without_room_says_so(self):
+        """Its limit is one of the process, so no other test may run beside this one."""
+        with quiver.open() as con:
+            con.write("t", {"a": list(range(20_000))})
+            con.sql("ALTER SYSTEM SET memory_tier_limit = '1kB'")
+            con.sql("ALTER TABLE t SET TIER memory")
+            moves = lambda: con.sql("SELECT to_tier, state, message FROM system.moves").fetchall()  # noqa: E731
+            self.assertTrue(soon(moves))
+            self.assertEqual(moves()[0][:2], ("memory", "failed"))
+            self.assertRegex(moves()[0][2], 'the tier "memory" is full')
+            con.sql("ALTER SYSTEM RESET memory_tier_limit")
+            self.assertTrue(soon(lambda: moves()[-1][:2] == ("memory", "done")), moves())
 
 
 if __name__ == "__main__":

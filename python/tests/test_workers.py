@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import unittest
 from contextlib import ExitStack
 from itertools import repeat
 
 import quiver
 import quiver.testing
+from both import soon
 from quiver.remote import workers
 from quiver.remote.calls import Pump
 
@@ -30,13 +30,6 @@ print("ends")
 
 def kept():
     return {thread.ident for thread in threading.enumerate() if thread.name == "quiver-worker"}
-
-
-def soon(is_so):
-    until = time.monotonic() + 20
-    while not is_so() and time.monotonic() < until:
-        time.sleep(0.02)
-    return is_so()
 
 
 class Workers(unittest.TestCase):

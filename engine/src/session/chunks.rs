@@ -3,7 +3,7 @@
 use arrow::array::{Array, AsArray};
 use arrow::buffer::Buffer;
 use arrow::datatypes::Int64Type;
-use pmem_store::{StoreError, Tier};
+use pmem_store::{StoreError, Tier, said_name};
 
 use super::Session;
 use common::error::EngineError;
@@ -29,7 +29,7 @@ impl Session {
         if let (Some(stored), Some(authorization)) = (&stored, &now.authorization) {
             authorization.table(Privilege::Select, stored.record())?;
         }
-        let missing = || StoreError::DoesNotExist { kind: "array", name: qualified(schema, name) };
+        let missing = || StoreError::DoesNotExist { kind: "array", name: said_name(schema, name) };
         let table = stored.filter(|table| table.record().is_array()).ok_or_else(missing)?;
         let array = definition_of_array(&table).transpose()?.ok_or_else(missing)?;
         if array.dimensions.len() != numbers.len() {
@@ -53,9 +53,26 @@ impl Session {
     }
 }
 
+/// Whether the statistics of the part allow a chunk with these numbers, so that none of its rows is read in vain.
+fn may_have(part: &ScanPart, numbers: &[i64]) -> bool {
+    numbers.iter().enumerate().all(|(column, number)| {
+        let Some(zones) = part.zones(column) else { return true };
+        let bounds = (zones.min.as_primitive_opt::<Int64Type>(), zones.max.as_primitive_opt::<Int64Type>());
+        let (Some(least), Some(greatest)) = bounds else { return true };
+        // A bound that is missing is unknown.
+        least
+            .iter()
+            .zip(greatest)
+            .any(|(least, greatest)| least.is_none_or(|least| least <= *number) && greatest.is_none_or(|greatest| greatest >= *number))
+    })
+}
+
 /// The batch, and the row there, of the chunk with these numbers.
 fn position(part: &ScanPart, numbers: &[i64]) -> Result<Option<(usize, usize)>, EngineError> {
     let dimensions: Vec<usize> = (0..numbers.len()).collect();
+    if !may_have(part, numbers) {
+        return Ok(None);
+    }
     for batch in 0..part.batch_count() {
         let rows = part.batch(batch, &dimensions)?;
         let columns: Vec<&[i64]> = rows.columns().iter().map(|column| &column.as_primitive::<Int64Type>().values()[..]).collect();

@@ -137,6 +137,28 @@ fn a_blob_has_a_tier_and_keeps_it_when_it_is_written_again() {
     assert_eq!(db.rows(lengths), ["b1|500000", "b2|400002", "b3|400003", "b4|400004", "b5|400005"]);
 }
 
+/// The ids of the blobs of a tier were read from there, also to find others.
+#[test]
+fn blobs_that_cannot_be_fetched_are_dropped_and_replaced_and_others_read() {
+    let db = with_tiers();
+    db.script("COPY BLOBS FROM (SELECT 'b' || i AS name, repeat('x', 400000 + i)::BYTEA AS content FROM range(6) AS r(i))");
+    db.script("ALTER BLOB b0 SET TIER object; ALTER BLOB b1 SET TIER object; ALTER BLOB b2 SET TIER object");
+    let tiers_of_blobs = "SELECT DISTINCT tier FROM system.segments WHERE table_name = 'blobs_object'";
+    assert!(soon(|| db.rows(tiers_of_blobs) == ["object"]), "{:?}", db.rows("SELECT * FROM system.segments"));
+    let objects = db.file("objects");
+    let db = db.reopened();
+    std::fs::rename(&objects, format!("{objects}.away")).unwrap();
+    let length = |name: &str| format!("SELECT octet_length(content) FROM system.blobs WHERE name = '{name}'");
+    assert_eq!(db.value(&length("b4")), "400004");
+    assert!(db.error(&length("b1")).to_string().contains("the object store has no"), "{}", db.error(&length("b1")));
+    db.script("COPY BLOBS FROM (SELECT 'b5' AS name, 'new'::BYTEA AS content); DROP BLOB b3; DROP BLOB b0");
+    db.script("COPY BLOBS FROM (SELECT 'b1' AS name, 'again'::BYTEA AS content)");
+    assert_eq!((db.value(&length("b5")), db.value(&length("b1"))), ("3".into(), "5".into()));
+    assert_eq!(db.rows("SELECT name FROM system.objects WHERE kind = 'blob' ORDER BY name"), ["b1", "b2", "b4", "b5"]);
+    std::fs::rename(format!("{objects}.away"), &objects).unwrap();
+    assert_eq!(db.value(&length("b2")), "400002");
+}
+
 /// Where the segments of these tables are read from, by table.
 fn tiers_of(db: &Db, names: &str) -> Vec<String> {
     db.rows(&format!(

@@ -3,13 +3,11 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
+use super::tier_owner::{OWNER_FILE, is_owner, living_owner, owner_text};
 use super::{create_dir_durably, remove, segment_path, sync_dir, write_durably};
 use crate::error::{Result, StoreError};
 
-/// The file that says to which store the directory belongs.
-const OWNER_FILE: &str = "owner";
 const OWNER_FILE_NEW: &str = "owner.new";
 
 /// `<directory>/<id of the store>`, with a directory for each table.
@@ -35,8 +33,13 @@ impl DiskTier {
         self.table_dir(table).join(format!("{segment}.arrow"))
     }
 
-    /// From now on it belongs to the store in this directory, whoever had it before. Whoever may enter the store may enter it too.
+    /// From now on it belongs to the store in this directory, unless the one that has it is still there. Whoever may enter the store may enter
+    /// it too.
     pub fn claim(&self, store: &Path) -> Result<()> {
+        let owner = fs::read(self.root.join(OWNER_FILE)).ok();
+        if let Some(owner) = owner.and_then(|owner| living_owner(&owner, store)) {
+            return Err(StoreError::TierInUse { tier: self.root.display().to_string(), owner });
+        }
         create_dir_durably(&self.root)?;
         let of_store = fs::metadata(store).map_err(|error| StoreError::io("read", store, error))?;
         fs::set_permissions(&self.root, of_store.permissions()).map_err(|error| StoreError::io("open", &self.root, error))?;
@@ -95,14 +98,5 @@ pub fn remove_of_tier(file: &Path, store: &Path) {
 }
 
 fn belongs_to(root: &Path, store: &Path) -> bool {
-    let known = fs::read_to_string(root.join(OWNER_FILE));
-    matches!((known, owner_text(store)), (Ok(known), Ok(text)) if known == text)
-}
-
-/// A directory keeps its number and the time of its birth when it is renamed, and its copy has others. The number of its device may change
-/// with each mount.
-pub fn owner_text(store: &Path) -> Result<String> {
-    let metadata = fs::metadata(store).map_err(|error| StoreError::io("read", store, error))?;
-    let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    Ok(format!("{}:{}\n", metadata.ino(), born.map_or(0, |born| born.as_nanos())))
+    fs::read(root.join(OWNER_FILE)).is_ok_and(|owner| is_owner(&owner, store))
 }

@@ -6,13 +6,11 @@ use std::path::Path;
 
 use object_tier::ObjectError;
 
-use super::disk_tier::{is_unlinked, owner_text};
+use super::disk_tier::is_unlinked;
 use super::segment_path;
+use super::tier_owner::{OWNER_FILE, is_owner, living_owner, owner_text};
 use crate::clock::now_ms;
 use crate::error::{Result, StoreError};
-
-/// The file that says to which store the rest belongs.
-const OWNER_FILE: &str = "owner";
 
 #[derive(Debug)]
 pub struct ObjectTier {
@@ -33,9 +31,19 @@ impl ObjectTier {
         format!("{}/{table}/{segment}-{:x}.arrow", self.root, now_ms())
     }
 
-    /// From now on it belongs to the store in this directory, whoever had it before.
+    /// From now on it belongs to the store in this directory, unless the one that has it is still there.
     pub fn claim(&self, store: &Path) -> Result<()> {
-        object_tier::put(&format!("{}/{OWNER_FILE}", self.root), owner_text(store)?.as_bytes(), &mut |_| Ok(()))
+        let file = format!("{}/{OWNER_FILE}", self.root);
+        match object_tier::read(&file) {
+            Ok(owner) => {
+                if let Some(owner) = living_owner(&owner, store) {
+                    return Err(StoreError::TierInUse { tier: self.root.clone(), owner });
+                }
+            }
+            Err(ObjectError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        object_tier::put(&file, owner_text(store)?.as_bytes(), &mut |_| Ok(()))
     }
 
     pub fn belongs_to(&self, store: &Path) -> Result<bool> {
@@ -44,8 +52,11 @@ impl ObjectTier {
 
     /// Removes files to which no name of a segment leads. Nobody moves a segment meanwhile.
     pub fn remove_unlinked(&self, store: &Path) -> Result<()> {
-        if !self.belongs_to(store)? {
-            return Ok(());
+        match self.belongs_to(store) {
+            Ok(true) => {}
+            // Nothing of it is there.
+            Ok(false) | Err(StoreError::ObjectStore(ObjectError::NotFound { .. })) => return Ok(()),
+            Err(error) => return Err(error),
         }
         for url in object_tier::list(&self.root)? {
             let Some((table, segment)) = self.numbers(&url) else { continue };
@@ -68,11 +79,7 @@ impl ObjectTier {
 }
 
 fn belongs_to(root: &str, store: &Path) -> Result<bool> {
-    match object_tier::read(&format!("{root}/{OWNER_FILE}")) {
-        Ok(owner) => Ok(owner == owner_text(store)?.as_bytes()),
-        Err(ObjectError::NotFound { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    Ok(is_owner(&object_tier::read(&format!("{root}/{OWNER_FILE}"))?, store))
 }
 
 /// Removes a file of a tier while the caller goes on, unless it belongs to another store than this one. If that fails, or if the process

@@ -39,12 +39,16 @@ impl RowLocation {
 
 /// The file with the rows; a copy without a name if they are in an object store.
 pub fn open_rows(segment: &Path) -> Result<File> {
-    let open = || match RowLocation::of(segment) {
-        RowLocation::Object(url) => object_tier::download(&url, segment),
+    let open = |location: &RowLocation| match location {
+        RowLocation::Object(url) => object_tier::download(url, segment),
         _ => File::open(segment).map_err(|error| StoreError::io("open", segment, error)),
     };
-    // Between the two looks at the name, the rows may have moved to another tier.
-    open().or_else(|_| open())
+    let before = RowLocation::of(segment);
+    open(&before).or_else(|error| match RowLocation::of(segment) {
+        location if location == before => Err(error),
+        // The rows have moved to another tier meanwhile.
+        location => open(&location),
+    })
 }
 
 /// Gives the bytes of a file a second name; false if that is not possible. A second name of a symbolic link would be one of the link.

@@ -13,7 +13,7 @@ use super::record::{ObjectId, ObjectRecord};
 use super::rows::{ID, RowPosition, by_part, ids_of, own_table, visit_ids};
 use crate::catalog::TIER_OPTION;
 use crate::error::{Result, StoreError};
-use crate::segment::storable_schema;
+use crate::segment::{kept_local, storable_schema};
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::tiers::Tier;
 use crate::transaction::Transaction;
@@ -26,7 +26,7 @@ const LOGGED_BYTES_MAX: usize = 256 << 10;
 const TOGETHER_BYTES: usize = 32 << 20;
 
 static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let fields = [Field::new("id", DataType::Int64, false), Field::new("content", DataType::LargeBinary, false)];
+    let fields = [kept_local(Field::new("id", DataType::Int64, false)), Field::new("content", DataType::LargeBinary, false)];
     Arc::new(Schema::new(fields.to_vec()))
 });
 

@@ -15,7 +15,7 @@ use super::rows::{ID, Part, RowPosition, ids_of, own_table, parts, visit_ids};
 use super::search::Rows;
 use crate::attributes::{AttributeError, AttributeValue, value_of};
 use crate::error::Result;
-use crate::names::TableId;
+use crate::names::{SYSTEM_NAMESPACE, TableId};
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::{TableData, Tail};
 
@@ -47,16 +47,16 @@ impl Snapshot {
     pub fn objects(&self) -> Result<Objects> {
         Ok(Objects { table: own_table(self, OBJECTS_TABLE, &SCHEMA)? })
     }
+
+    /// The table of their rows, which is not read for this; `None` if there is none yet.
+    pub fn objects_table(&self) -> Option<TableId> {
+        self.table_record(SYSTEM_NAMESPACE, OBJECTS_TABLE).map(|record| record.id)
+    }
 }
 
 impl Objects {
     pub(super) fn table(&self) -> Option<&TableSnapshot> {
         self.table.as_ref()
-    }
-
-    /// The table of the rows; `None` if there is none yet.
-    pub fn table_id(&self) -> Option<TableId> {
-        self.table.as_ref().map(|table| table.record().id)
     }
 
     /// The number of objects that have a row.

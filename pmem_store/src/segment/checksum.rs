@@ -85,12 +85,6 @@ impl BufferChecksums {
         Ok(())
     }
 
-    /// The entry that begins at `offset`, unless it was verified.
-    pub(super) fn unverified_at(&self, path: &Path, offset: u64) -> Result<Option<usize>> {
-        let index = self.index_at(path, offset)?;
-        Ok((!self.is_verified(index)).then_some(index))
-    }
-
     pub(super) fn is_verified(&self, index: usize) -> bool {
         self.verified[index / 64].load(Ordering::Acquire) & (1u64 << (index % 64)) != 0
     }
@@ -105,7 +99,8 @@ impl BufferChecksums {
         self.verify_entry(path, bytes, &self.entries[self.index_at(path, offset)?])
     }
 
-    fn index_at(&self, path: &Path, offset: u64) -> Result<usize> {
+    /// The entry that begins at `offset`.
+    pub(super) fn index_at(&self, path: &Path, offset: u64) -> Result<usize> {
         let index = self.entries.binary_search_by_key(&offset, |entry| entry.offset);
         index.map_err(|_| StoreError::damaged(path, offset, "a buffer begins where none was written"))
     }

@@ -1,5 +1,7 @@
 //! A sealed segment, mapped: record batches whose buffers lie in the mapping.
 
+mod fetch;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,19 +15,20 @@ use parking_lot::Mutex;
 
 use super::attribute_index::AttributeIndex;
 use super::cache_budget::{MAPPINGS, ReadMark, Releasable};
-use super::checksum::{BufferChecksums, ChecksumEntry, verify_slice};
+use super::checksum::BufferChecksums;
 use super::decoded::DecodedBatches;
 use super::exact::exact;
 use super::footer::{Layout, block_ranges};
 use super::memory_budget::{Copied, MEMORY, MemoryUsage};
 use super::seal::{SealedSegment, SidePaths};
 use super::side_table::read_table;
-use super::staging::{StagedFile, metadata_of};
+use super::staging::StagedFile;
 use super::statistics::ZoneStatistics;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 use crate::files::RowLocation;
 use crate::mapping::{Mapping, MappingError};
+pub use fetch::Fetched;
 
 /// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
 /// handed out stays valid for as long as it (and with it the mapping) is held.
@@ -87,17 +90,19 @@ impl Mapped {
     fn open_again(path: &Path, size_bytes: u64, checksums: &BufferChecksums) -> Result<Mapped> {
         match RowLocation::of(path) {
             RowLocation::Disk(file) if !file.exists() => Err(StoreError::TierGone { segment: path.to_path_buf(), file }),
-            RowLocation::Object(url) => {
-                let staged = StagedFile::new(path, size_bytes, Some(url))?;
-                match staged.write_metadata(checksums.entries()) {
-                    Ok(()) => Ok(Mapped::of(staged.map(size_bytes)?, Some(Arc::new(staged)))),
-                    // The rows have come back meanwhile.
-                    Err(_) if RowLocation::of(path) == RowLocation::Store => Ok(Mapped::of(Mapping::open(path, Some(size_bytes))?, None)),
-                    Err(error) => Err(error),
-                }
-            }
+            RowLocation::Object(url) => match StagedFile::of_object(path, size_bytes, url, checksums.entries()) {
+                Ok(staged) => Ok(Mapped::of(staged.map(size_bytes)?, Some(Arc::new(staged)))),
+                // The rows have come back meanwhile.
+                Err(_) if RowLocation::of(path) == RowLocation::Store => Ok(Mapped::of(Mapping::open(path, Some(size_bytes))?, None)),
+                Err(error) => Err(error),
+            },
             _ => Ok(Mapped::of(Mapping::open(path, Some(size_bytes))?, None)),
         }
+    }
+
+    /// The copy in memory, if its bytes are fetched as they are needed.
+    fn partial(&self) -> Option<&Arc<StagedFile>> {
+        self.staged.as_ref().filter(|staged| staged.url.is_some())
     }
 
     fn of(mapping: Arc<Mapping>, staged: Option<Arc<StagedFile>>) -> Mapped {
@@ -111,16 +116,6 @@ const STEP_BYTES: u64 = 16 << 20;
 const IDLE_LOOKS: u32 = 20;
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a read has fetched from an object store.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fetched {
-    pub size_bytes: u64,
-    /// Buffers of columns.
-    pub ranges: u64,
-    /// Near ranges share a request.
-    pub requests: u64,
-}
-
 impl SegmentData {
     /// Puts another mapping in the place of the current one, unless that is in use; then it is given back.
     fn exchange(&self, new: Mapped) -> Option<Mapped> {
@@ -132,6 +127,7 @@ impl SegmentData {
         drop(bytes);
         decoded.clear();
         if Arc::strong_count(&mapping) == 1 {
+            self.memory.clear(&MEMORY);
             *slot = Some(new);
             return None;
         }
@@ -190,6 +186,7 @@ impl Segment {
         let index = (sealed.index_xxh3, OnceLock::new());
         let segment =
             Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, index, path: path.to_path_buf() };
+        segment.fill_local_columns(&segment.mapped()?)?;
         segment.count_mapping();
         Ok(segment)
     }
@@ -210,6 +207,7 @@ impl Segment {
         let mapped = Mapped::open(&self.path, self.size_bytes, &self.checksums)?;
         // No reader uses the new mapping yet, and the current bytes of the file have not been verified.
         self.checksums.forget();
+        self.fill_local_columns(&mapped)?;
         *slot = Some(mapped.clone());
         drop(slot);
         self.count_mapping();
@@ -241,7 +239,7 @@ impl Segment {
         if source.staged.is_some() {
             return Ok(());
         }
-        let staged = StagedFile::new(&self.path, self.size_bytes, None)?;
+        let staged = StagedFile::new(&self.path, self.size_bytes)?;
         for (step, bytes) in source.bytes.chunks(STEP_BYTES as usize).enumerate() {
             staged.write(bytes, step as u64 * STEP_BYTES)?;
             go_on(bytes.len() as u64)?;
@@ -259,89 +257,6 @@ impl Segment {
             std::thread::sleep(IDLE_PAUSE);
         }
         Err(StoreError::Refused("queries read the segment all the time".into()))
-    }
-
-    /// Fetches what a reader of these columns needs and is not here yet. There is nothing to fetch unless the rows lie in an object store.
-    pub fn fetch(&self, batches: &[usize], projection: &[usize]) -> Result<Fetched> {
-        let mapped = self.mapped()?;
-        self.fetch_columns(&mapped, batches, projection)
-    }
-
-    /// Whether [`Segment::fetch`] would ask an object store.
-    pub fn is_fetched(&self, index: usize, projection: &[usize]) -> bool {
-        let Ok(mapped) = self.mapped() else { return true };
-        let is_local = mapped.staged.as_ref().is_none_or(|staged| staged.url.is_none());
-        is_local || self.missing(&mapped, index, projection).is_ok_and(|missing| missing.is_empty())
-    }
-
-    fn fetch_columns(&self, mapped: &Mapped, batches: &[usize], projection: &[usize]) -> Result<Fetched> {
-        let Some(staged) = mapped.staged.as_ref().filter(|staged| staged.url.is_some()) else { return Ok(Fetched::default()) };
-        let missing = || -> Result<Vec<usize>> {
-            let of_each = batches.iter().map(|index| self.missing(mapped, *index, projection)).collect::<Result<Vec<_>>>()?;
-            Ok(of_each.concat())
-        };
-        if missing()?.is_empty() {
-            return Ok(Fetched::default());
-        }
-        let _one_at_a_time = staged.fetching.lock();
-        self.fetch_entries(staged, &missing()?)
-    }
-
-    /// The entries of these columns that were not fetched, sorted.
-    fn missing(&self, mapped: &Mapped, index: usize, projection: &[usize]) -> Result<Vec<usize>> {
-        // The lengths, and numbers of NULLs, of its arrays are those of its message, which is here.
-        let batch = self.decode(mapped, index)?;
-        let mut missing = Vec::new();
-        for column in projection {
-            self.each_buffer(&mapped.bytes, &batch.column(*column).to_data(), &mut |offset| {
-                missing.extend(self.checksums.unverified_at(&self.path, offset)?);
-                Ok(())
-            })?;
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        Ok(missing)
-    }
-
-    fn fetch_entries(&self, staged: &StagedFile, indices: &[usize]) -> Result<Fetched> {
-        if indices.is_empty() {
-            return Ok(Fetched::default());
-        }
-        let entries: Vec<&ChecksumEntry> = indices.iter().map(|index| &self.checksums.entries()[*index]).collect();
-        let requests = staged.fetch(&entries, |bytes, entry| verify_slice(&self.path, bytes, entry))?;
-        indices.iter().for_each(|index| self.checksums.set_verified(*index));
-        let size_bytes = entries.iter().map(|entry| entry.length).sum();
-        MEMORY.grow(&self.data, size_bytes);
-        Ok(Fetched { size_bytes, ranges: entries.len() as u64, requests })
-    }
-
-    /// Fetches all that is not here yet.
-    fn fetch_all(&self, mapped: &Mapped, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        let Some(staged) = mapped.staged.as_ref().filter(|staged| staged.url.is_some()) else { return Ok(()) };
-        let _one_at_a_time = staged.fetching.lock();
-        let mut step = Vec::new();
-        let mut step_bytes = 0;
-        for index in self.all_missing() {
-            step.push(index);
-            step_bytes += self.checksums.entries()[index].length;
-            if step_bytes >= STEP_BYTES {
-                self.fetch_entries(staged, &std::mem::take(&mut step))?;
-                go_on(std::mem::take(&mut step_bytes))?;
-            }
-        }
-        self.fetch_entries(staged, &step)?;
-        go_on(step_bytes)
-    }
-
-    /// The entries of all columns that were not fetched.
-    fn all_missing(&self) -> Vec<usize> {
-        let is_missing = |index: &usize| !self.checksums.entries()[*index].is_metadata && !self.checksums.is_verified(*index);
-        (0..self.checksums.entries().len()).filter(is_missing).collect()
-    }
-
-    /// What [`crate::Segment::open`] needs of the file besides the files beside it.
-    pub(crate) fn metadata(&self) -> Result<Vec<u8>> {
-        Ok(metadata_of(&self.mapped()?.bytes, self.checksums.entries()))
     }
 
     /// Releases the mapping unless it is in use; returns whether it did. The next reader maps the file again.

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
+use arrow::datatypes::Field;
 use object_tier::{Bytes, ObjectError};
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -33,18 +34,35 @@ pub(super) struct StagedFile {
     segment: PathBuf,
     /// Where the rest of the bytes is fetched from; `None` if all are here.
     pub url: Option<String>,
+    /// What the file of the metadata has behind it: see [`kept_local`].
+    pub local_columns: Vec<u8>,
     /// One reader fetches, so that others find what they need when it has come.
     pub fetching: Mutex<()>,
 }
 
 impl StagedFile {
     /// Full of zeros, which take no memory.
-    pub fn new(segment: &Path, size_bytes: u64, url: Option<String>) -> Result<StagedFile> {
+    pub fn new(segment: &Path, size_bytes: u64) -> Result<StagedFile> {
         allow_many_files();
         let failed = |error| StoreError::io("copy to memory", segment, error);
         let file = File::from(memfd_create("quiver-segment", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?);
         file.set_len(size_bytes).map_err(failed)?;
-        Ok(StagedFile { file, segment: segment.to_path_buf(), url, fetching: Mutex::default() })
+        Ok(StagedFile { file, segment: segment.to_path_buf(), url: None, local_columns: Vec::new(), fetching: Mutex::default() })
+    }
+
+    /// With the metadata of a segment whose rows are in an object store; see [`metadata_of`].
+    pub fn of_object(segment: &Path, size_bytes: u64, url: String, entries: &[ChecksumEntry]) -> Result<StagedFile> {
+        let path = SidePaths::of(segment).metadata;
+        let mut bytes = std::fs::read(&path).map_err(|error| StoreError::io("read", &path, error))?;
+        let staged = StagedFile::new(segment, size_bytes)?;
+        let mut at = 0;
+        for entry in entries.iter().filter(|entry| entry.is_metadata) {
+            let end = at + entry.length as usize;
+            let missing = || StoreError::damaged(&path, bytes.len() as u64, "it is shorter than when it was written");
+            staged.write(bytes.get(at..end).ok_or_else(missing)?, entry.offset)?;
+            at = end;
+        }
+        Ok(StagedFile { url: Some(url), local_columns: bytes.split_off(at), ..staged })
     }
 
     pub fn map(&self, size_bytes: u64) -> Result<Arc<Mapping>> {
@@ -54,20 +72,6 @@ impl StagedFile {
     /// Invariant: nobody has been given these bytes before they are written, and they are written with one content only.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|error| StoreError::io("copy to memory", &self.segment, error))
-    }
-
-    /// Writes the metadata of a segment whose rows are in an object store; see [`metadata_of`].
-    pub fn write_metadata(&self, entries: &[ChecksumEntry]) -> Result<()> {
-        let path = SidePaths::of(&self.segment).metadata;
-        let bytes = std::fs::read(&path).map_err(|error| StoreError::io("read", &path, error))?;
-        let mut at = 0;
-        for entry in entries.iter().filter(|entry| entry.is_metadata) {
-            let end = at + entry.length as usize;
-            let missing = || StoreError::damaged(&path, bytes.len() as u64, "it is shorter than when it was written");
-            self.write(bytes.get(at..end).ok_or_else(missing)?, entry.offset)?;
-            at = end;
-        }
-        Ok(())
     }
 
     /// Fetches these ranges, whose checksums must be right. Returns the number of requests.
@@ -92,9 +96,7 @@ impl StagedFile {
         }
         Ok(requests.len() as u64)
     }
-}
 
-impl StagedFile {
     /// While this copy was in use, the rows have moved to another tier, or to another file of the same one.
     fn read_elsewhere(&self, requests: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let failed = |error| StoreError::io("read", &self.segment, error);
@@ -118,6 +120,20 @@ fn allow_many_files() {
         // If it is refused, some copies may be.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     });
+}
+
+/// In the metadata of a field: the column stays in the store's directory when the rows go to an object store.
+const LOCAL_MARK: &str = "quiver.local";
+
+/// The field of a column without which no row is found, also of rows that nobody can fetch.
+pub(crate) fn kept_local(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(LOCAL_MARK.to_string(), "1".to_string());
+    field.with_metadata(metadata)
+}
+
+pub(super) fn is_local(field: &Field) -> bool {
+    field.metadata().contains_key(LOCAL_MARK)
 }
 
 /// The bytes of a segment that describe its batches, one range after another. They stay in the store's directory when the rows go to an object

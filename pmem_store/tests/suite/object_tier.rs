@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Int64Array, RecordBatch};
-use pmem_store::{Segment, Store, StoreError, TableSnapshot, Tier, restore_backup};
+use pmem_store::{ObjectError, Segment, Store, StoreError, TableSnapshot, Tier, restore_backup};
 use tempfile::TempDir;
 
 use super::helpers::*;
@@ -130,7 +130,8 @@ fn an_object_store_that_is_gone_fails_what_needs_it_and_loses_nothing() {
     let table_id = table(&store, "t").record().id;
     let moved = |segment, tier| store.move_segment(table_id, segment, tier, &mut |_| Ok(()));
     moved(&segments[0], Tier::Pmem).unwrap_err();
-    assert!(matches!(moved(&segments[1], Tier::Object), Err(StoreError::OthersObjects { .. })));
+    // It is gone, and not another store's.
+    assert!(matches!(moved(&segments[1], Tier::Object), Err(StoreError::ObjectStore(ObjectError::NotFound { .. }))));
     fs::rename(&away, objects.path()).unwrap();
     moved(&segments[0], Tier::Pmem).unwrap();
     assert_eq!(all(&table(&store, "t")).num_rows(), 2 * ROWS);
@@ -175,6 +176,8 @@ fn what_no_segment_leads_to_is_swept_by_its_owner_alone() {
     assert_eq!(all(&table(&copy, "t")), wide());
     move_all(&copy, Tier::Pmem).unwrap();
     assert!(matches!(move_all(&copy, Tier::Object), Err(StoreError::OthersObjects { .. })));
+    let url = copy.tiers().unwrap().object.unwrap();
+    assert!(matches!(copy.set_object_tier(Some(&url)), Err(StoreError::TierInUse { .. })));
     drop_table(&copy, "t");
     copy.set_retention_ms(0).unwrap();
     drop(copy);

@@ -171,11 +171,35 @@ fn a_copy_of_a_store_takes_nothing_from_the_original() {
     assert_eq!(rows(&table(&copy, "t")), 10_000);
     append(&copy, "t", &[ints(0..10)]);
     assert!(matches!(move_all(&copy, Tier::Disk), Err(StoreError::OthersTier { .. })));
+    assert!(matches!(copy.set_disk_tier(Some(disk.path())), Err(StoreError::TierInUse { .. })));
     move_all(&copy, Tier::Pmem).unwrap();
     drop_table(&copy, "t");
     copy.set_retention_ms(0).unwrap();
     drop(copy);
     assert_eq!((segments_below(disk.path()).len(), rows(&table(&open(dir.path()), "t"))), (1, 10_000));
+}
+
+/// Its next open removes what the original has put there since, so it must be gone.
+#[test]
+fn a_copy_gets_the_tier_when_the_original_is_gone() {
+    let (dir, disk, store) = with_tier();
+    move_all(&store, Tier::Disk).unwrap();
+    drop(store);
+    let copies = tempfile::tempdir().unwrap();
+    let copied = copies.path().join("copy");
+    assert!(Command::new("cp").arg("-a").arg(dir.path()).arg(&copied).status().unwrap().success());
+    fs::remove_dir_all(dir.path()).unwrap();
+    let copy = open(&copied);
+    assert!(matches!(move_all(&copy, Tier::Disk), Ok(0)));
+    copy.set_disk_tier(Some(disk.path())).unwrap();
+    append(&copy, "t", &[ints(10_000..20_000)]);
+    move_all(&copy, Tier::Disk).unwrap();
+    // A store that is renamed stays the owner.
+    drop(copy);
+    fs::rename(&copied, dir.path()).unwrap();
+    let store = open(dir.path());
+    store.set_disk_tier(Some(disk.path())).unwrap();
+    assert_eq!((segments_below(disk.path()).len(), rows(&table(&store, "t"))), (2, 20_000));
 }
 
 #[test]

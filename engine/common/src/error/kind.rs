@@ -113,7 +113,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
         StoreError::Arrow(_) | StoreError::NoName { .. } | StoreError::Attribute(_) => ErrorKind::Invalid,
-        StoreError::NoTier { .. } | StoreError::OthersTier { .. } | StoreError::OthersObjects { .. } | StoreError::ObjectStore(ObjectError::Url { .. }) | StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+        StoreError::NoTier { .. } | StoreError::OthersTier { .. } | StoreError::TierInUse { .. } | StoreError::OthersObjects { .. } | StoreError::ObjectStore(ObjectError::Url { .. }) | StoreError::KeptBySnapshot { .. } | StoreError::ReadOnlyTable { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
         StoreError::Poisoned(_)

@@ -33,7 +33,7 @@ impl LogWatch {
         let logs = store.logs();
         let now = Instant::now();
         self.troubled.retain(|_, until| *until > now);
-        let objects = store.snapshot().and_then(|snapshot| snapshot.objects()).ok().and_then(|objects| objects.table_id());
+        let objects = store.snapshot().ok().and_then(|snapshot| snapshot.objects_table());
         for (table, is_due) in self.due(&logs, objects, now) {
             let sealed = if is_due { store.seal_logs(table) } else { store.seal_closed_logs(table) };
             match sealed {

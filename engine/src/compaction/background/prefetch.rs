@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pmem_store::attributes::AttributeValue;
 use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectRecord, Predicate, PropertyKey};
-use pmem_store::{PrefetchSettings, Snapshot, Store, StoreError, TableId, Tier};
+use pmem_store::{Snapshot, Store, StoreError, TableId, Tier};
 
 use super::wishes::TierWish;
 use crate::compaction::prefetches::{Prefetches, Relation};
@@ -66,34 +66,18 @@ impl PrefetchWatch {
             self.seen_ms = newest_ms;
             let touched: BTreeSet<TableId> = slow.iter().copied().filter(|table| last_ms(table) > since_ms).collect();
             self.decided.retain(|(_, at)| at.elapsed() < Duration::from_millis(settings.window_ms));
-            for related in related(&snapshot, &slow, &touched)? {
-                self.decide(store, &snapshot, related, &touched, &settings, prefetches, go_on)?;
+            for Related { relation, members } in related(&snapshot, &slow, &touched)? {
+                let (read, rest): (Vec<TableId>, Vec<TableId>) = members.iter().partition(|table| touched.contains(table));
+                let is_due = read.len() as f64 > members.len() as f64 * settings.share && !rest.is_empty();
+                if !is_due || self.decided.iter().any(|(decided, _)| *decided == relation) {
+                    continue;
+                }
+                self.decided.push((relation.clone(), Instant::now()));
+                prefetches.begin(relation, members.len() as u64, read.len() as u64);
+                let brought = rest.into_iter().try_for_each(|table| bring(store, &snapshot, table, prefetches, go_on));
+                prefetches.end(brought.err().map(|error| error.to_string()));
             }
         }
-        Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "all of what a decision needs is lent by the thread")]
-    fn decide(
-        &mut self,
-        store: &Store,
-        snapshot: &Snapshot,
-        related: Related,
-        touched: &BTreeSet<TableId>,
-        settings: &PrefetchSettings,
-        prefetches: &Prefetches,
-        go_on: &mut dyn FnMut(u64) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let Related { relation, members } = related;
-        let (read, rest): (Vec<TableId>, Vec<TableId>) = members.iter().partition(|table| touched.contains(table));
-        let is_due = read.len() as f64 > members.len() as f64 * settings.share && !rest.is_empty();
-        if !is_due || self.decided.iter().any(|(decided, _)| *decided == relation) {
-            return Ok(());
-        }
-        self.decided.push((relation.clone(), Instant::now()));
-        prefetches.begin(relation, members.len() as u64, read.len() as u64);
-        let brought = rest.into_iter().try_for_each(|table| bring(store, snapshot, table, prefetches, go_on));
-        prefetches.end(brought.err().map(|error| error.to_string()));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use pmem_store::{Store, StoreError, TableId, TableRecord, TableSegment, TableSnapshot, Tier};
+use pmem_store::{Store, StoreError, StoreTiers, TableId, TableRecord, TableSegment, TableSnapshot, Tier};
 
 use super::wishes::TierWish;
 use crate::compaction::tier_moves::TierMoves;
@@ -18,6 +18,8 @@ const DAY_MS: u64 = 86_400_000;
 /// What the thread remembers of segments that could not be moved, or whose old file is still mapped.
 #[derive(Default)]
 pub struct TierWatch {
+    /// As they were in the last round.
+    tiers: Option<StoreTiers>,
     failed: HashMap<(TableId, u64), Failure>,
     /// Whether the object store was searched for what no segment leads to.
     is_swept: bool,
@@ -65,23 +67,46 @@ impl TierWatch {
         self.unreleased.retain(|segment| segment.open().is_ok_and(|segment| !segment.release_mapping()));
         self.sweep_objects(store);
         let tiers = store.tiers()?;
+        if self.tiers.as_ref() != Some(&tiers) {
+            // With another limit, or in another directory, there may be room.
+            self.failed.clear();
+            self.tiers = Some(tiers.clone());
+        }
         let candidates = self.candidates(store)?;
         let in_memory = chosen_for_memory(&candidates, tiers.limit_bytes(Tier::Memory).unwrap_or(u64::MAX));
-        let mut misplaced = Vec::new();
+        let (mut misplaced, mut without_room) = (Vec::new(), Vec::new());
         for candidate in &candidates {
             for segment in candidate.table.segments() {
-                let wanted = candidate.wanted(segment, &in_memory);
+                let (table, wanted) = (candidate.table.record(), candidate.wanted(segment, &in_memory));
                 if is_misplaced(segment, wanted) && tiers.check(wanted).is_ok() {
-                    misplaced.push((candidate.table.record(), segment, wanted));
+                    misplaced.push((table, segment, wanted));
+                } else if candidate.wish.given == Tier::Memory && wanted != Tier::Memory {
+                    without_room.push((table, segment));
                 }
             }
         }
-        let keys: HashSet<(TableId, u64)> = misplaced.iter().map(|(table, segment, _)| (table.id, segment.id())).collect();
+        let misplaced_keys = misplaced.iter().map(|(table, segment, _)| (table.id, segment.id()));
+        let keys: HashSet<_> = misplaced_keys.chain(without_room.iter().map(|(table, segment)| (table.id, segment.id()))).collect();
         self.failed.retain(|key, _| keys.contains(key));
-        let next = misplaced.into_iter().find(|(table, segment, _)| self.may_be_tried(table.id, segment));
-        let Some((table, segment, wanted)) = next else { return Ok(false) };
-        self.move_segment(store, table, segment, wanted, moves, go_on);
-        Ok(true)
+        if let Some((table, segment, wanted)) = misplaced.into_iter().find(|(table, segment, _)| self.may_be_tried(table.id, segment)) {
+            self.move_segment(store, table, segment, wanted, moves, go_on);
+            return Ok(true);
+        }
+        let full = without_room.into_iter().find(|(table, segment)| self.may_be_tried(table.id, segment));
+        if let Some((table, segment)) = full {
+            let (bytes, limit_bytes) = (segment.record().sealed.size_bytes, tiers.limit_bytes(Tier::Memory).unwrap_or_default());
+            moves.begin(table, segment, Tier::Memory);
+            moves.end(Some(StoreError::TierFull { tier: Tier::Memory.word(), bytes, limit_bytes }.to_string()));
+            self.failed_again((table.id, segment.id()));
+        }
+        Ok(full.is_some())
+    }
+
+    /// It is tried again later.
+    fn failed_again(&mut self, key: (TableId, u64)) {
+        let count = self.failed.get(&key).map_or(0, |failure| failure.count);
+        let wait = (AGAIN * 2_u32.saturating_pow(count)).min(AGAIN_MAX);
+        self.failed.insert(key, Failure { count: count + 1, not_before: Instant::now() + wait });
     }
 
     /// Tables that were never given a tier or rules are not looked at, and none is kept in memory for this.
@@ -147,9 +172,7 @@ impl TierWatch {
             Err(error) => {
                 let name = &table.name;
                 tracing::warn!(table = %name, %error, "a segment could not be moved to the tier of its table; it is tried again later");
-                let count = self.failed.get(&key).map_or(0, |failure| failure.count);
-                let wait = (AGAIN * 2_u32.saturating_pow(count)).min(AGAIN_MAX);
-                self.failed.insert(key, Failure { count: count + 1, not_before: Instant::now() + wait });
+                self.failed_again(key);
             }
         }
     }
