@@ -204,6 +204,7 @@ def vpic(directory: Path, particles: int, steps: int) -> None:
 
     compare("bdcats: read all, count above 1", {"Quiver": min(timed(read), timed(read)), "h5py": min(timed(read_hdf5), timed(read_hdf5))})
     (directory / "disk").mkdir()
+    (directory / "objects").mkdir()
     con.sql(f"ALTER SYSTEM SET disk_tier = '{directory / 'disk'}'")
     con.sql(f"ALTER SYSTEM SET object_tier = 'file://{directory / 'objects'}'")
     con.sql("ALTER SYSTEM SET memory_tier_limit = '8GiB'")

@@ -251,6 +251,15 @@ pub struct ImportArgs {
     /// CSV: a word that stands for NULL; may be given several times
     #[arg(long, value_name = "TOKEN")]
     pub null: Vec<String>,
+    /// Arrays: when the attributes of the files become tags [default: sync]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub metadata: Option<Metadata>,
+    /// Arrays: leave out those whose paths match, as 'run/*'; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Arrays: leave out attributes whose names match, as 'hist*'; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude_attributes: Vec<String>,
     /// Add to a table that exists
     #[arg(long, conflicts_with = "replace")]
     pub append: bool,
@@ -320,6 +329,16 @@ pub enum OnError {
     #[default]
     Abort,
     Skip,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Metadata {
+    /// In the commit of the arrays
+    Sync,
+    /// After the arrays, in a commit of their own
+    Async,
+    /// Not at all
+    None,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -61,6 +61,7 @@ mod template;
 mod temporary_tables;
 mod transactions;
 
+pub use chunks::ArrayChunks;
 pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
 pub use objects::TagRange;
 pub use parameters::Description;
@@ -270,6 +271,7 @@ impl Session {
         if is_prepare(&statement) {
             ctx.function_parameters.describe();
         }
+        ctx.choose_versions(&statement);
         let plan = ctx.plan(statement).await?;
         self.run_plan(ctx, plan).await
     }

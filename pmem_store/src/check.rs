@@ -1,7 +1,10 @@
 //! Verifies every checksum and every reference of the catalog.
 
+use std::path::Path;
+
 use crate::close_record::CloseRecord;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
+use crate::files::RowLocation;
 use crate::segment::Segment;
 use crate::shared::SegmentHandle;
 use crate::store::Store;
@@ -14,6 +17,20 @@ pub struct CheckReport {
     pub ranges: u64,
     pub bytes: u64,
     pub problems: Vec<String>,
+    /// Segments that could not be checked, because their object store did not answer, or their disk is not mounted.
+    pub unreachable: Vec<String>,
+}
+
+impl CheckReport {
+    /// Notes why a segment could not be read. An object store that answers, and gives less than it was asked for, has a damaged file.
+    fn note_unread(&mut self, segment: &Path, error: &StoreError) {
+        let is_of_tier = matches!(error, StoreError::ObjectStore(_) | StoreError::TierGone { .. });
+        let list = match is_of_tier && !RowLocation::of(segment).is_reachable() {
+            true => &mut self.unreachable,
+            false => &mut self.problems,
+        };
+        list.push(error.to_string());
+    }
 }
 
 /// The progress of a check.
@@ -52,9 +69,10 @@ impl Store {
             report.tables += 1;
             let name = format!("{}.{}", table.record().namespace, table.record().name);
             for handle in table.segments() {
-                let before = report.problems.len();
+                let before = (report.problems.len(), report.unreachable.len());
                 check_segment(handle.handle(), is_validated, &mut report);
-                report.problems[before..].iter_mut().for_each(|problem| *problem = format!("table {name}: {problem}"));
+                let found = report.problems[before.0..].iter_mut().chain(&mut report.unreachable[before.1..]);
+                found.for_each(|found| *found = format!("table {name}: {found}"));
                 progress(CheckProgress { bytes_done: report.bytes, bytes_total });
             }
             let tails = table.tails().iter().filter(|_| is_validated);
@@ -71,16 +89,23 @@ fn check_segment(handle: &SegmentHandle, is_validated: bool, report: &mut CheckR
     // The segment is opened anew, because a mapping of a reader shows nothing of the side tables on disk.
     let segment = match Segment::open(handle.path(), sealed) {
         Ok(segment) => segment,
-        Err(error) => return report.problems.push(error.to_string()),
+        Err(error) => return report.note_unread(handle.path(), &error),
     };
     if segment.row_count() as u64 != sealed.row_count {
         let path = handle.path().display();
         report.problems.push(format!("\"{path}\" has {} rows, expected {}", segment.row_count(), sealed.row_count));
     }
     if is_validated && let Err(error) = segment.validate() {
-        report.problems.push(error.to_string());
+        report.note_unread(handle.path(), &error);
+        if matches!(error, StoreError::ObjectStore(_)) {
+            return;
+        }
     }
-    let (ranges, bytes) = segment.verify_all(&mut report.problems);
-    report.ranges += ranges;
-    report.bytes += bytes + sealed.side_size_bytes;
+    match segment.verify_all(&mut report.problems) {
+        Ok((ranges, bytes)) => {
+            report.ranges += ranges;
+            report.bytes += bytes + sealed.side_size_bytes;
+        }
+        Err(error) => report.note_unread(handle.path(), &error),
+    }
 }

@@ -3,6 +3,7 @@
 mod disk_tier;
 mod object_tier;
 mod row_location;
+mod tier_directory;
 mod tier_owner;
 
 use std::fs::{self, File};
@@ -15,8 +16,9 @@ use crate::error::{Result, StoreError};
 use crate::region::PoisonFlag;
 
 pub use disk_tier::DiskTier;
-pub use object_tier::ObjectTier;
+pub use object_tier::{ObjectTier, is_compressed};
 pub use row_location::{RowLocation, link_bytes, open_rows};
+pub use tier_directory::tier_directory;
 
 pub const CATALOG_FILE: &str = "catalog.redb";
 /// The name of the catalog while a store is created.

@@ -63,9 +63,9 @@ pub use shared::{HandOff, ReplacedSegment, Replacement, SegmentHandle, Touches};
 pub use snapshot::{ObjectOwner, Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use tiers::{StoreTiers, Tier};
+pub use tiers::{StoreTiers, Tier, is_slow_tier};
 pub use transaction::{Acknowledgement, CommitCheck, NewTable, Savepoint, TableAlteration, TableVersion, Transaction};
-pub use versions::VersionInfo;
+pub use versions::{StagedVersion, VersionInfo};
 
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.
 pub const ZONE_ROWS: usize = 8_192;

@@ -244,6 +244,7 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
         object_tier: None,
         tier_limits: BTreeMap::new(),
         prefetch: PrefetchSettings::default(),
+        compresses_objects: true,
     };
     Database::open(&unfinished, Access::Create)?.initialise(&record, &new_store_id(), DEFAULT_NAMESPACE)?;
     fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;

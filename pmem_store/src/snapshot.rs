@@ -236,6 +236,13 @@ impl TableSnapshot {
         self.pin.touches(self.record.id)
     }
 
+    /// Counts a read of a blob of a slower tier, if anybody decides anything by it.
+    pub(crate) fn count_read_of_blob(&self, blob: u64, bytes: u64) {
+        if self.touches().is_watched() {
+            self.pin.touches(blob).add_of_tier(bytes);
+        }
+    }
+
     /// The bytes of the segments with their side files.
     pub fn size_bytes(&self) -> u64 {
         let sealed = self.segments.iter().map(|segment| &segment.record.sealed);

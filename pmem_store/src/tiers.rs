@@ -75,6 +75,11 @@ impl Tier {
     }
 }
 
+/// Whether an object was given a slower tier than the store's directory.
+pub fn is_slow_tier(word: &str) -> bool {
+    Tier::of_word(word).is_some_and(|tier| tier > Tier::Pmem)
+}
+
 impl TableSegment {
     /// Where its rows are read from now.
     pub fn tier(&self) -> Tier {
@@ -115,6 +120,8 @@ pub struct StoreTiers {
     pub object: Option<String>,
     limits: BTreeMap<String, u64>,
     pub prefetch: PrefetchSettings,
+    /// Whether what moves to the object store is compressed.
+    pub compresses_objects: bool,
 }
 
 impl StoreTiers {
@@ -165,9 +172,19 @@ impl Store {
         self.core.shared.hand_offs.begin()
     }
 
-    /// What was read of a table.
-    pub fn touches(&self, table: TableId) -> Arc<Touches> {
-        self.core.shared.touches.of(table)
+    /// Sets whether what moves to the object store is compressed. What is there stays as it is.
+    pub fn set_object_compression(&self, is_on: bool) -> Result<()> {
+        self.change_tiers("the compression of a tier", |record| record.compresses_objects = is_on)
+    }
+
+    /// What was read of a table, or of a blob in a slower tier.
+    pub fn touches(&self, object: u64) -> Arc<Touches> {
+        self.core.shared.touches.of(object)
+    }
+
+    /// The tables, and blobs in slower tiers, that were read after a time.
+    pub fn touched_since(&self, since_ms: u64) -> Vec<u64> {
+        self.core.shared.touches.since(since_ms)
     }
 
     /// From now on `tell` is called at each read of rows of another tier than the store's directory. It must take no time.
@@ -193,17 +210,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// It is no directory, or lies in the store; or it was this store's already and has nothing of it, so that its disk may not be mounted.
+    /// It is not there, or lies in the store; or it was this store's already and has nothing of it, so that its disk may not be mounted.
     pub fn set_disk_tier(&self, directory: Option<&Path>) -> Result<()> {
         let core = &self.core;
         core.check_writable()?;
-        let directory = directory.map(|path| fs::canonicalize(path).map_err(|error| StoreError::io("open", path, error))).transpose()?;
+        let directory = directory.map(|path| files::tier_directory(path, core.path())).transpose()?;
         if let Some(directory) = &directory {
-            let store = fs::canonicalize(core.path()).map_err(|error| StoreError::io("open", core.path(), error))?;
-            if !directory.is_dir() || directory.starts_with(&store) {
-                let what = if directory.is_dir() { "lies in the store itself" } else { "is no directory" };
-                return Err(StoreError::Refused(format!("\"{}\" {what}", directory.display())));
-            }
             let part = self.part_of(directory)?;
             if self.tiers()?.disk.as_ref() == Some(directory) && !part.has_owner() {
                 return Err(StoreError::TierNotMounted { path: part.root().to_path_buf() });
@@ -220,11 +232,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// It is no URL of an object store, or nothing can be written there.
+    /// It is no URL of an object store, or nothing can be written there. A directory that stands for one must exist, and not lie in the store.
     pub fn set_object_tier(&self, url: Option<&str>) -> Result<()> {
         self.core.check_writable()?;
         let url = url.map(object_tier::check_url).transpose()?;
         if let Some(url) = &url {
+            if let Some(directory) = object_tier::directory_of(url)? {
+                files::tier_directory(&directory, self.core.path())?;
+            }
             self.objects_of(url)?.claim(self.core.path())?;
         }
         self.change_tiers("a tier in an object store", |record| {
@@ -286,7 +301,7 @@ impl Store {
         let tiers = self.tiers()?;
         tiers.check(to)?;
         if to == Tier::Memory {
-            return copy_to_memory(segment, &tiers, go_on);
+            return copy_to_memory(segment, go_on);
         }
         let open = segment.open()?;
         if segment.durable_tier() == to {
@@ -343,11 +358,21 @@ impl Store {
             return Err(StoreError::OthersObjects { url: part.root().to_string() });
         }
         check_limit(Tier::Object, tiers, segment, || self.object_size_bytes())?;
+        let (open, bytes) = (segment.open()?, rows.slice(0, rows.len())?);
+        let mut local_bytes = open.local_bytes()?;
+        let compressed = if tiers.compresses_objects {
+            // The bytes are counted when they are sent.
+            let (compressed, positions) = open.compressed(bytes, &mut |_| go_on(0))?;
+            local_bytes.extend_from_slice(&positions);
+            Some(compressed)
+        } else {
+            None
+        };
         let metadata = SidePaths::of(segment.path()).metadata;
-        files::write_store_file(&metadata, &segment.open()?.local_bytes()?, &self.core.poison)?;
+        files::write_store_file(&metadata, &local_bytes, &self.core.poison)?;
         self.sync_names(segment)?;
-        let file = part.new_file(table, segment.id());
-        object_tier::put(&file, rows.slice(0, rows.len())?, go_on)?;
+        let file = part.new_file(table, segment.id(), tiers.compresses_objects);
+        object_tier::put(&file, compressed.as_deref().unwrap_or(bytes), go_on)?;
         check_whole(rows)?;
         self.core.shared.hand_offs.without_any(|| link(Path::new(&file), segment.path()))
     }
@@ -371,7 +396,13 @@ impl Store {
 }
 
 fn tiers_of(record: StoreRecord) -> StoreTiers {
-    StoreTiers { disk: record.disk_tier, object: record.object_tier, limits: record.tier_limits, prefetch: record.prefetch }
+    StoreTiers {
+        disk: record.disk_tier,
+        object: record.object_tier,
+        limits: record.tier_limits,
+        prefetch: record.prefetch,
+        compresses_objects: record.compresses_objects,
+    }
 }
 
 /// An error if the tier has no room for the segment.
@@ -384,14 +415,19 @@ fn check_limit(tier: Tier, tiers: &StoreTiers, segment: &TableSegment, size_byte
     }
 }
 
-fn copy_to_memory(segment: &TableSegment, tiers: &StoreTiers, go_on: GoOn<'_>) -> Result<u64> {
+fn copy_to_memory(segment: &TableSegment, go_on: GoOn<'_>) -> Result<u64> {
     let bytes = segment.record().sealed.size_bytes;
-    if !make_room_in_memory(bytes) {
-        let limit_bytes = tiers.limit_bytes(Tier::Memory).unwrap_or_default();
-        return Err(StoreError::TierFull { tier: Tier::Memory.word(), bytes, limit_bytes });
-    }
+    check_memory(bytes)?;
     segment.open()?.copy_to_memory(go_on)?;
     Ok(bytes)
+}
+
+/// Makes room in the tier in memory, or returns an error if there is none.
+pub(crate) fn check_memory(bytes: u64) -> Result<()> {
+    match make_room_in_memory(bytes) {
+        true => Ok(()),
+        false => Err(StoreError::TierFull { tier: Tier::Memory.word(), bytes, limit_bytes: memory_limit_bytes() }),
+    }
 }
 
 /// From here on the name leads to this file. An error leaves it as it was.

@@ -12,6 +12,7 @@ use crate::shared::{Pin, Shared};
 use crate::snapshot::TableSnapshot;
 use crate::state::{CatalogState, read_table};
 use crate::store::Store;
+use crate::tiers::Tier;
 
 /// A version that can be read, and what is kept for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub struct VersionInfo {
     /// Bytes of the segments that no later version needs: they are kept for this version and earlier ones
     /// alone, and removed when all of those have expired.
     pub kept_bytes: u64,
+}
+
+/// An earlier version of a table, which is near.
+#[derive(Debug, Clone)]
+pub struct StagedVersion {
+    pub table: TableSnapshot,
+    /// How long ago the next version was made.
+    pub staleness_ms: u64,
 }
 
 impl VersionInfo {
@@ -96,6 +105,41 @@ impl Store {
             times.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
         }
         last_at(times, reader.store()?.oldest_version, newest, time_ms)
+    }
+
+    /// The last version of a table of which nothing would have to be fetched from an object store; `None` if that is this one, or if there is none
+    /// with rows and the same columns.
+    pub fn last_staged_version(&self, table: &TableSnapshot) -> Result<Option<StagedVersion>> {
+        let mut staged = table.clone();
+        let mut next_version = None;
+        // What lies there lies in every version since it was added, as far back as this loop has come.
+        let first_far = |table: &TableSnapshot| {
+            let far = table.segments().iter().filter(|segment| segment.tier() == Tier::Object);
+            far.map(|segment| segment.record().added_version).min()
+        };
+        while let Some(added) = first_far(&staged) {
+            next_version = Some(added);
+            staged = match self.table_version(table.record(), added.saturating_sub(1)) {
+                Ok(staged) => staged,
+                Err(
+                    StoreError::NoSuchVersion { .. }
+                    | StoreError::BeforeTable { .. }
+                    | StoreError::BetweenVersions { .. }
+                    | StoreError::TableGone,
+                ) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+        }
+        // An empty version is what the table was created with, and nobody means that one.
+        let is_meant = staged.row_count() > 0 && staged.record().schema_version == table.record().schema_version;
+        let Some(next_version) = next_version.filter(|_| is_meant) else { return Ok(None) };
+        let reader = CatalogReader::begin(&self.core.database)?;
+        let mut times = catalog_times(&reader)?;
+        times.extend(self.log_times(table.record().id)?);
+        let followed_ms = times.into_iter().filter(|(version, _)| *version >= next_version).map(|(_, made_ms)| made_ms).min();
+        // At least 1, because 0 is the newest version.
+        let staleness_ms = now_ms().saturating_sub(followed_ms.unwrap_or(0)).max(1);
+        Ok(Some(StagedVersion { table: staged, staleness_ms }))
     }
 
     fn log_times(&self, table: TableId) -> Result<Vec<(u64, u64)>> {

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 
@@ -65,21 +66,26 @@ class Array(NamedObject):
     kind = "array"
 
     @cached_property
-    def _layout(self) -> tuple[str, str, list[Dimension]]:
+    def _layout(self) -> tuple[str, str, list[Dimension], int]:
+        """The type and fill of the cells, the dimensions, and the id of the object."""
         sql = (
-            "SELECT cell_type, fill, dimension, length, is_unlimited, chunk, unit FROM system.arrays "
+            "SELECT cell_type, fill, object_id, dimension, length, is_unlimited, chunk, unit FROM system.arrays "
             f"WHERE schema_name = {names.literal(self.schema_name)} AND name = {names.literal(self.name)} ORDER BY position"
         )
         rows = self._connection._sql(sql).fetchall()
         if not rows:
             raise ProgrammingError(f'array "{self.name}" does not exist', hint="FIND ARRAYS lists those there are")
-        return rows[0][0], rows[0][1], [Dimension(*row[2:]) for row in rows]
+        return rows[0][0], rows[0][1], [Dimension(*row[3:]) for row in rows], rows[0][2]
 
     def _now(self) -> list[Dimension]:
         """The dimensions with their lengths as of now."""
         if "_layout" in self.__dict__ and any(dimension.is_unlimited for dimension in self._layout[2]):
             del self._layout
         return self._layout[2]
+
+    @property
+    def _object_id(self) -> int:
+        return self._layout[3]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -139,17 +145,31 @@ class Array(NamedObject):
         return (self[at] for at in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        """A region, as numpy's basic slicing has it. In process it is a view of the mapped file if one chunk has all of it."""
+        """A region, as numpy's basic slicing has it. In process, or with `hand_off`, it is a view of the mapped file if one chunk has all of
+        it."""
+        was_known = "_layout" in self.__dict__
+        try:
+            return self._region(key)
+        except (IndexError, ProgrammingError):
+            # The array may have been replaced by another one since its layout was read.
+            if not was_known:
+                raise
+            self.__dict__.pop("_layout", None)
+            return self._region(key)
+
+    def _region(self, key: Any) -> Any:
         import numpy
 
         axes = self._axes(key)
         shape = tuple(len(axis.cells) for axis in axes if not axis.is_index)
         if 0 in shape:
             return numpy.empty(shape, self.dtype)
-        cells = self._in_one_chunk(axes) if self._connection._backend.is_local else None
+        cells = self._mapped(axes, shape) if self._connection._backend.maps_files else None
         if cells is None:
             sql = f"SELECT region FROM array_region({self._literal}, {_slices(axes)})"
-            cells = numpy_array(self._connection._sql(sql).arrow()["region"])[0].reshape(shape)
+            cells = numpy_array(self._connection._sql(sql).arrow()["region"])[0]
+            # An earlier version, which a session may want to read, may be shorter.
+            cells = cells.reshape(shape) if cells.size == prod(shape) else cells
         return cells if shape else cells[()]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -238,10 +258,6 @@ class Array(NamedObject):
         return f"<quiver array {self.schema_name}.{self.name} ({dims}) {self.dtype}>"
 
     @property
-    def _quoted(self) -> str:
-        return f"{names.quoted(self.schema_name)}.{names.quoted(self.name)}"
-
-    @property
     def _literal(self) -> str:
         return names.literal(self._quoted)
 
@@ -258,22 +274,26 @@ class Array(NamedObject):
         parts[at : at + len(ellipses)] = [slice(None)] * missing
         return [_axis(part, dimension, grows and dimension.is_unlimited) for part, dimension in zip(parts, dimensions)]
 
-    def _in_one_chunk(self, axes: list[Axis]) -> Any:
-        """The region as a view of the chunk that has it; None if there are several."""
+    def _mapped(self, axes: list[Axis], shape: tuple[int, ...]) -> Any:
+        """The region from mapped files: a view if one chunk has all of it. None if a query has to read it."""
         import numpy
 
-        numbers = []
-        for axis, dimension in zip(axes, self._layout[2]):
-            first, last = axis.cells[0] // dimension.chunk, axis.cells[-1] // dimension.chunk
-            if first != last:
-                return None
-            numbers.append(first)
-        cells = self._connection._backend.read_chunk(self.schema_name, self.name, numbers)
-        if cells is None:
-            shape = tuple(len(axis.cells) for axis in axes if not axis.is_index)
-            return numpy.full(shape, self.fill_value, self.dtype)
-        chunk = numpy.frombuffer(cells, self.dtype).reshape(self.chunks)
-        return chunk[tuple(_within(axis, number, dimension) for axis, number, dimension in zip(axes, numbers, self._layout[2]))]
+        parts = list(product(*(_runs(axis, dimension.chunk) for axis, dimension in zip(axes, self._layout[2]))))
+        found = self._connection._backend.read_chunks(self.schema_name, self.name, [[run.number for run in part] for part in parts])
+        if found is None:
+            return None
+        if found.object_id != self._object_id:
+            raise ProgrammingError(f'array "{self.name}" was replaced by another one', hint="read it again")
+        cells = [
+            None if chunk is None else numpy.frombuffer(chunk, self.dtype).reshape(self.chunks)[tuple(run.within for run in part)]
+            for part, chunk in zip(parts, found.cells)
+        ]
+        if len(cells) == 1 and cells[0] is not None:
+            return cells[0]
+        region = numpy.empty(shape, self.dtype)
+        for part, values in zip(parts, cells):
+            region[tuple(run.of_region for run in part if run.of_region is not None)] = self.fill_value if values is None else values
+        return region
 
     def _write(self, axes: list[Axis], values: numpy.ndarray) -> None:
         """In halves along the longest dimension until a part is small enough to be sent as one value."""
@@ -444,11 +464,31 @@ def _axis(part: Any, dimension: Dimension, grows: bool) -> Axis:
     return Axis(range(place, place + 1), True)
 
 
-def _within(axis: Axis, number: int, dimension: Dimension) -> int | slice:
-    """The same cells, counted from the begin of their chunk."""
-    start = number * dimension.chunk
-    first = axis.cells[0] - start
-    return first if axis.is_index else _slice_of(range(first, axis.cells.stop - start, axis.cells.step))
+@dataclass(frozen=True)
+class Run:
+    """The cells of a region along one dimension that a chunk has."""
+
+    # Of the chunk.
+    number: int
+    # Counted from the begin of the chunk.
+    within: int | slice
+    # Counted from the begin of the region; None for a dimension that the region does not have.
+    of_region: slice | None
+
+
+def _runs(axis: Axis, chunk: int) -> list[Run]:
+    runs = []
+    at = 0
+    while at < len(axis.cells):
+        number = axis.cells[at] // chunk
+        # The cells up to the end of the chunk, or, backwards, to its begin.
+        left = (number + 1) * chunk - 1 - axis.cells[at] if axis.cells.step > 0 else axis.cells[at] - number * chunk
+        end = min(len(axis.cells), at + left // abs(axis.cells.step) + 1)
+        cells = axis.cells[at:end]
+        within = _slice_of(range(cells.start - number * chunk, cells.stop - number * chunk, cells.step))
+        runs.append(Run(number, within.start, None) if axis.is_index else Run(number, within, slice(at, end)))
+        at = end
+    return runs
 
 
 def _slice_of(cells: range) -> slice:

@@ -194,10 +194,19 @@ class Connection(hints.Hints):
     def import_arrays(self, path: str | PathLike[str], **options: Any) -> list[Array]:
         """The arrays of a file of HDF5, NetCDF-4, FITS, or of a directory of Zarr, in one commit: groups become groups, attributes tags.
         `schema`; `group`, which gets them (the name of the file); `mode`: `create` or `replace`; `exclude` and `exclude_attributes`:
-        patterns of names to leave out; `file_format`, if the name of the file does not say it: `hdf5`, `fits` or `zarr`."""
+        patterns of names to leave out; `file_format`, if the name of the file does not say it: `hdf5`, `fits` or `zarr`; `metadata`:
+        whether attributes become tags in this commit (`sync`), in a later one, while the tag `tags_pending_since` says that they are
+        missing (`async`), or not at all (`none`)."""
         from .array_files import import_arrays
 
         return import_arrays(self, path, **options)
+
+    def extract_attributes(self, path: str | PathLike[str], **options: Any) -> int:
+        """Attributes of a file as tags of its arrays and groups, which are in the store already, in one commit. Returns how many objects
+        have some. The options are those of `import_arrays`, without `mode` and `metadata`."""
+        from .array_files import extract_attributes
+
+        return extract_attributes(self, path, **options)
 
     def export_arrays(self, path: str | PathLike[str], arrays: Iterable[str] | None = None, **options: Any) -> None:
         """Arrays by name, or all of a `group` or `schema`, into one such file; tags become attributes."""

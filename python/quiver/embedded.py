@@ -21,7 +21,7 @@ import pyarrow as pa
 from .connection import Connection
 from .errors import InterfaceError, ProgrammingError
 from .process import Process
-from .sources import Imported, ImportOptions, ProgressCallback
+from .sources import ArrayChunks, Imported, ImportOptions, ProgressCallback
 from .stats import Stats
 
 
@@ -149,7 +149,7 @@ os.register_at_fork(after_in_child=OpenStore.after_fork)
 
 
 class EmbeddedBackend:
-    is_local = True
+    maps_files = True
     _alive: weakref.WeakSet[EmbeddedBackend] = weakref.WeakSet()
 
     def __init__(self, store: OpenStore):
@@ -201,13 +201,13 @@ class EmbeddedBackend:
     def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
         return self._session.find_ids(list(conditions))
 
-    def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer]:
+    def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer] | None:
         found = self._session.read_blobs(schema, list(names))
-        return {name: pa.foreign_buffer(content.address, content.size_bytes, content) for name, content in found}
+        return None if found is None else {name: _buffer(content) for name, content in found}
 
-    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
-        cells = self._session.read_chunk(schema, array, list(numbers))
-        return None if cells is None else pa.foreign_buffer(cells.address, cells.size_bytes, cells)
+    def read_chunks(self, schema: str, array: str, numbers: list[list[int]]) -> ArrayChunks | None:
+        found = self._session.read_chunks(schema, array, numbers)
+        return None if found is None else ArrayChunks(found[0], [None if cells is None else _buffer(cells) for cells in found[1]])
 
     def begin(self) -> None:
         # A fork may have left the lock locked.
@@ -307,3 +307,7 @@ def size_bytes(size: int | str | None) -> int | None:
     if not found or found[2].lower() not in _UNITS:
         raise ProgrammingError(f'"{size}" is no size', hint="write a number of bytes, or one with a unit such as 512MB or 4GiB")
     return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def _buffer(mapped: _quiver.MappedBytes) -> pa.Buffer:
+    return pa.foreign_buffer(mapped.address, mapped.size_bytes, mapped)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,11 @@ class NamedObject:
 
     @property
     def _in_sql(self) -> str:
-        return f"{self.kind.upper()} {names.quoted(self.schema_name)}.{names.quoted(self.name)}"
+        return f"{self.kind.upper()} {self._quoted}"
+
+    @property
+    def _quoted(self) -> str:
+        return f"{names.quoted(self.schema_name)}.{names.quoted(self.name)}"
 
     def __repr__(self) -> str:
         return f"<quiver {self.kind} {self.schema_name}.{self.name}>"
@@ -101,17 +106,23 @@ class Tags(MutableMapping[str, Any]):
         new = dict(*others, **values)
         if None in new.values():
             raise ProgrammingError("the value of a tag cannot be None", hint="`del` removes a tag")
-        # Maps, one for each type of values: a column would not do for a tag that is called as a column of `tag`.
-        by_type: dict[pa.DataType, list[tuple[str, Any]]] = {}
-        for key, value in new.items():
-            by_type.setdefault(pa.scalar(value).type, []).append((key, value))
-        if by_type:
-            row = {"kind": [self._of.kind], "schema_name": [self._of.schema_name], "name": [self._of.name]}
-            maps = {f"_{at}": pa.array([pairs], pa.map_(pa.string(), of)) for at, (of, pairs) in enumerate(by_type.items())}
-            self._connection.tag(pa.table(row | maps))
+        if new:
+            self._connection.tag(rows_of_tags([(self._of, new)]))
 
     def __repr__(self) -> str:
         return repr(self._all())
+
+
+def rows_of_tags(tags: Sequence[tuple[NamedObject | Table, Mapping[str, Any]]]) -> pa.Table:
+    """A row for each object, as `con.tag` takes it. Tags are in maps, one for each type of values: a tag may have values of several
+    types, and a column would not do for a tag that is called as a column of `con.tag`."""
+    by_type: dict[pa.DataType, list[list[tuple[str, Any]]]] = defaultdict(lambda: [[] for _ in tags])
+    for at, (_, of_object) in enumerate(tags):
+        for key, value in of_object.items():
+            by_type[pa.scalar(value).type][at].append((key, value))
+    maps = {f"_{at}": pa.array(pairs, pa.map_(pa.string(), of)) for at, (of, pairs) in enumerate(by_type.items())}
+    named = {key: [getattr(of, key) for of, _ in tags] for key in ("kind", "schema_name", "name")}
+    return pa.table(named | maps)
 
 
 class Group(NamedObject):

@@ -37,6 +37,16 @@ class Imported:
     skip_reasons: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ArrayChunks:
+    """Chunks of an array at one version, in place."""
+
+    # The id of the array.
+    object_id: int
+    # None for a chunk that was never written.
+    cells: list[pa.Buffer | None]
+
+
 class Source(Protocol):
     """The rows of one statement. A statement other than a query has run already, and has no columns.
 
@@ -62,8 +72,8 @@ class Source(Protocol):
 class Backend(Protocol):
     """One session of an engine."""
 
-    # Whether the files of the store are mapped in this process.
-    is_local: bool
+    # Whether this process maps files of the store.
+    maps_files: bool
 
     @property
     def uri(self) -> str: ...
@@ -84,8 +94,8 @@ class Backend(Protocol):
     def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer] | None:
         """The bytes of these blobs, of those there are; None if a query reads them."""
 
-    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
-        """The cells of a chunk in place; None if it was never written. Only of a backend that is local."""
+    def read_chunks(self, schema: str, array: str, numbers: list[list[int]]) -> ArrayChunks | None:
+        """These chunks of an array in place, all of one version; None if a query reads them."""
 
     def begin(self) -> None: ...
     def commit(self) -> None: ...

@@ -29,6 +29,8 @@ class Stats:
     """Bytes that kernels read several times in place."""
     placed_bytes: int = 0
     """Bytes of a result that were computed directly in the files of the table that stores it."""
+    staleness_ms: int = 0
+    """How long ago the oldest version that was read, as the setting ``consistency`` allows, was followed by a newer one."""
     spilled_bytes: int = 0
     peak_memory_bytes: int = 0
     planning_ms: float = 0.0
@@ -52,6 +54,8 @@ class Stats:
             text += f", reread {shown_bytes(self.reread_bytes)} in place"
         if self.placed_bytes:
             text += f", made {shown_bytes(self.placed_bytes)} in place"
+        if self.staleness_ms:
+            text += f", a version that is {self.staleness_ms / 1e3:.1f} s old"
         return text
 
 

@@ -97,6 +97,7 @@ impl Results {
             ("precopied_bytes", report.precopied_bytes),
             ("reread_bytes", report.reread_bytes),
             ("placed_bytes", report.placed_bytes),
+            ("staleness_ms", report.staleness_ms),
             ("spilled_bytes", report.spilled_bytes),
             ("peak_memory_bytes", report.peak_memory_bytes),
         ] {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::RecordBatch;
 use engine::import::{IfExists, IfMissing, IngestTarget};
-use engine::{AttributeValue, Binding, EngineError, QueryOutput, Session, StatementKind, TagRange};
+use engine::{AttributeValue, Binding, EngineError, QueryOutput, Session, StatementKind, StoredBytes, TagRange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -19,6 +19,9 @@ use crate::results::Results;
 use crate::rows;
 use crate::slot::{Slot, Started};
 use crate::waiting::wait;
+
+/// The id of an array, and the cells of chunks; None for a chunk that was never written.
+type Chunks = (u64, Vec<Option<MappedBytes>>);
 
 /// Splits a script at its semicolons into statements.
 #[pyfunction]
@@ -124,20 +127,26 @@ impl EngineSession {
         self.turns()?.session.find_object_ids(ranges).map_err(|error| errors::of_engine(&error))
     }
 
-    /// The bytes of the blobs of a schema with these names, of those there are.
-    fn read_blobs(&self, py: Python<'_>, schema: &str, names: Vec<String>) -> PyResult<Vec<(String, MappedBytes)>> {
+    /// The bytes of the blobs of a schema with these names, of those there are; None if one of them would have to be fetched from an object
+    /// store.
+    fn read_blobs(&self, py: Python<'_>, schema: &str, names: Vec<String>) -> PyResult<Option<Vec<(String, MappedBytes)>>> {
         let turns = self.turns()?;
         let names = names.iter().map(String::as_str).collect();
         // The first reader of bytes verifies them, which may take a while.
-        let found = py.detach(|| turns.session.read_blobs(schema, &names)).map_err(|error| errors::of_engine(&error))?;
-        Ok(found.into_iter().map(|(name, bytes)| (name, MappedBytes::new(bytes))).collect())
+        let (_, found) = py.detach(|| turns.session.read_blobs(schema, &names)).map_err(|error| errors::of_engine(&error))?;
+        Ok(found.into_iter().map(|(name, content)| Some((name, MappedBytes::new(content.bytes?)))).collect())
     }
 
-    /// The cells of a chunk of an array; None if it was never written.
-    fn read_chunk(&self, py: Python<'_>, schema: &str, name: &str, numbers: Vec<i64>) -> PyResult<Option<MappedBytes>> {
+    /// Chunks of an array; None if one of them would have to be fetched from an object store.
+    fn read_chunks(&self, py: Python<'_>, schema: &str, name: &str, numbers: Vec<Vec<i64>>) -> PyResult<Option<Chunks>> {
         let turns = self.turns()?;
-        let cells = py.detach(|| turns.session.read_chunk(schema, name, &numbers)).map_err(|error| errors::of_engine(&error))?;
-        Ok(cells.map(MappedBytes::new))
+        let found = py.detach(|| turns.session.read_chunks(schema, name, &numbers)).map_err(|error| errors::of_engine(&error))?;
+        let is_far = |cells: &StoredBytes| cells.bytes.is_none();
+        if found.cells.iter().flatten().any(is_far) {
+            return Ok(None);
+        }
+        let cells = found.cells.into_iter().map(|cells| cells.and_then(|cells| cells.bytes).map(MappedBytes::new));
+        Ok(Some((found.object_id, cells.collect())))
     }
 
     #[getter]

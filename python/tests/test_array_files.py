@@ -1,10 +1,14 @@
 """Files of arrays, in and out, and xarray. The packages of the formats read what Quiver has written, and the other way round."""
 
+import datetime
 import os
 import subprocess
 import sys
+import threading
 import unittest
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import h5py
 import numpy
@@ -13,6 +17,7 @@ import xarray
 import zarr
 from astropy.io import fits
 from both import PASSWORD, Remote, in_both_ways
+from quiver.array_files import attributes, load
 from quiver.xarray_backend import QuiverBackend
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -38,6 +43,30 @@ def written_netcdf(path):
         file.create_group("run/first").attrs["seed"] = 7
         file["run/first"].create_dataset("count", data=numpy.uint16(9))
     return path
+
+
+def extraction_ends():
+    for thread in threading.enumerate():
+        if thread.name == "quiver-attributes":
+            thread.join(60)
+
+
+@contextmanager
+def extraction_is_held():
+    """The thread of an import with metadata="async" sets the tags at the end of the block."""
+    may_go, set_tags = threading.Event(), load.set_tags
+
+    def held(*args):
+        if threading.current_thread().name == "quiver-attributes":
+            may_go.wait(60)
+        return set_tags(*args)
+
+    with mock.patch.object(load, "set_tags", held):
+        try:
+            yield
+        finally:
+            may_go.set()
+            extraction_ends()
 
 
 class ArrayFilesCases:
@@ -121,30 +150,195 @@ class ArrayFilesCases:
     def test_the_command_line_imports_a_file_of_arrays(self):
         path = written_netcdf(self.files / f"{type(self).__name__}_shell.nc")
         self.con.close()
-        place = (
-            ["--connect", self.place, "--user", "ann", "--tls-ca", self.login["tls_ca"]]
-            if isinstance(self, Remote)
-            else ["--store", self.place]
-        )
-        environment = os.environ | {"QUIVER_PYTHON": sys.executable, "PYTHONPATH": str(PACKAGE), "QUIVER_PASSWORD": PASSWORD}
-
-        def imported(*words):
-            command = [quiver.testing.binary(), *place, "import", *words]
-            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-
-        done = imported(path)
+        done = self.shell_import(path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, "_shell.nc: 4 arrays, 0.0 MB, ")
-        again = imported(path)
+        again = self.shell_import(path)
         self.assertEqual(again.returncode, 1)
         self.assertRegex(again.stderr, "already")
-        self.assertEqual(imported(path, "--replace", "--quiet").stdout, "")
-        self.assertIn("does not exist", imported("missing.fits").stderr)
+        self.assertEqual(self.shell_import(path, "--replace", "--quiet").stdout, "")
+        self.assertIn("does not exist", self.shell_import("missing.fits").stderr)
         self.con = self.opened()
         self.addCleanup(self.con.close)
         numpy.testing.assert_array_equal(self.con.array("temp")[...], TEMPERATURES)
         for array in self.con.find("kind = 'array'").arrow()["name"].to_pylist():
             self.con.array(array).drop()
+
+    def test_the_command_line_sets_the_tags_when_the_arrays_are_there(self):
+        path = written_netcdf(self.files / f"{type(self).__name__}_later.nc")
+        with h5py.File(path, "a") as file:
+            file["lat"].attrs[":wrong"] = 1
+        self.con.close()
+        failed = self.shell_import(path, "--metadata", "async")
+        self.assertEqual(failed.returncode, 1)
+        self.assertRegex(failed.stdout, r"_later.nc: 4 arrays, 0.0 MB, [0-9.]+ s; its attributes follow\n$")
+        self.assertRegex(failed.stderr, r"begin with a colon.*con\.extract_attributes\(")
+        self.assertEqual(self.waiting("main"), [path.stem, f"{path.stem}/run/first", "lat", "temp"])
+        options = (
+            "--metadata",
+            "async",
+            "--exclude",
+            "run/*",
+            "--exclude",
+            "tim*",
+            "--exclude-attributes",
+            ":*",
+            "--exclude-attributes",
+            "lev*",
+        )
+        done = self.shell_import(path, "--replace", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "_later.nc: 2 arrays")
+        left_out = self.shell_import(path, "--replace", "--metadata", "none", "--exclude", "temp")
+        self.assertEqual((left_out.returncode, left_out.stderr), (0, ""))
+        self.con = self.opened()
+        self.addCleanup(self.con.close)
+        self.assertEqual(dict(self.con.array("temp").tags), {"units": "K", "valid_range": [0.0, 400.0]})
+        self.assertEqual(dict(self.con.array("lat").tags), {})
+        for array in self.con.find("kind = 'array'").arrow()["name"].to_pylist():
+            self.con.array(array).drop()
+        self.con.sql(f'DROP GROUP "{path.stem}" CASCADE')
+
+    def shell_import(self, *words):
+        """The store has to be closed, because it has one process that writes."""
+        place = ["--store", self.place]
+        if isinstance(self, Remote):
+            place = ["--connect", self.place, "--user", "ann", "--tls-ca", self.login["tls_ca"]]
+        environment = os.environ | {"QUIVER_PYTHON": sys.executable, "PYTHONPATH": str(PACKAGE), "QUIVER_PASSWORD": PASSWORD}
+        command = [quiver.testing.binary(), *place, "import", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+    def in_schema(self, name):
+        self.con.sql(f"CREATE SCHEMA {name}")
+        self.addCleanup(lambda: self.con.sql(f"DROP SCHEMA {name} CASCADE"))
+        return name
+
+    def waiting(self, schema):
+        """The objects whose attributes are no tags yet, as another connection sees them."""
+        with self.opened() as other:
+            return other.find(f"tags_pending_since IS NOT NULL AND schema_name = '{schema}'", order_by="name").arrow()["name"].to_pylist()
+
+    def test_arrays_are_there_before_their_attributes_which_a_thread_makes_tags(self):
+        schema = self.in_schema("later")
+        path = written_netcdf(self.files / f"{type(self).__name__}_async.nc")
+        began = datetime.datetime.now(datetime.timezone.utc)
+        with extraction_is_held():
+            arrays = {array.name: array for array in self.con.import_arrays(path, schema=schema, group="file", metadata="async")}
+            numpy.testing.assert_array_equal(arrays["temp"][...], TEMPERATURES)
+            self.assertEqual(self.waiting(schema), ["file", "file/run/first", "lat", "temp"])
+            self.assertEqual(list(arrays["temp"].tags), ["tags_pending_since"])
+            self.assertLessEqual(began, arrays["temp"].tags["tags_pending_since"])
+            self.assertEqual(self.con.find("units = 'K'").arrow().num_rows, 0)
+            self.con.export_arrays(path.with_suffix(".h5"), ["temp"], schema=schema)
+            with h5py.File(path.with_suffix(".h5")) as file:
+                self.assertNotIn("tags_pending_since", file["temp"].attrs)
+        self.assertEqual(self.waiting(schema), [])
+        self.assertEqual(dict(arrays["temp"].tags), {"units": "K", "valid_range": [0.0, 400.0], "levels": 3})
+        self.assertEqual(dict(self.con.group("file", schema).tags), {"title": "measured"})
+        self.assertEqual(dict(self.con.group("file/run/first", schema).tags), {"seed": 7})
+
+    def test_a_thread_leaves_arrays_alone_that_were_imported_again(self):
+        schema = self.in_schema("twice")
+        path = written_netcdf(self.files / f"{type(self).__name__}_twice.nc")
+        with extraction_is_held():
+            self.con.import_arrays(path, schema=schema, group="file", metadata="async")
+            with h5py.File(path, "a") as file:
+                file["temp"].attrs["units"] = "C"
+            self.con.import_arrays(path, schema=schema, group="file", mode="replace")
+        self.assertEqual(self.con.array("temp", schema).tags["units"], "C")
+        self.assertEqual(self.waiting(schema), [])
+
+    def test_a_program_that_ends_has_its_tags(self):
+        path = self.files / f"{type(self).__name__}_ended.zarr"
+        zarr.create_array(path, name="ended", shape=(2, 2), dtype="int32").attrs["units"] = "m"
+        login = {key: str(value) for key, value in self.login.items()}
+        opened = f"quiver.{'connect' if login else 'open'}({self.place!r}, **{login!r})"
+        script = f"import quiver; {opened}.import_arrays({str(path)!r}, metadata='async')"
+        self.con.close()
+        environment = os.environ | {"PYTHONPATH": str(PACKAGE)}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with self.opened() as con:
+            (array,) = con.find("kind = 'array' AND units = 'm'").arrow()["name"].to_pylist()
+            self.assertEqual(array, "ended")
+            con.array(array).drop()
+
+    def test_an_extraction_that_fails_leaves_the_objects_marked_and_is_done_again(self):
+        schema = self.in_schema("again")
+        path = written_netcdf(self.files / f"{type(self).__name__}_again.nc")
+        with h5py.File(path, "a") as file:
+            file["lat"].attrs[":wrong"] = 1
+        again = f"con.extract_attributes({str(path)!r}, schema='again', group='file', exclude=['tim*']) does it again"
+        with self.assertWarns(RuntimeWarning) as warned:
+            self.con.import_arrays(path, schema=schema, group="file", exclude=["tim*"], metadata="async")
+            extraction_ends()
+        self.assertRegex(str(warned.warning), "begin with a colon")
+        self.assertIn(again, str(warned.warning))
+        self.assertEqual(self.waiting(schema), ["file", "file/run/first", "lat", "temp"])
+        self.assertEqual(list(self.con.array("temp", schema).tags), ["tags_pending_since"])
+        options = {"schema": schema, "group": "file", "exclude": ["tim*"], "exclude_attributes": [":*"]}
+        for _ in range(2):
+            self.assertEqual(self.con.extract_attributes(path, **options), 4)
+            self.assertEqual(self.waiting(schema), [])
+            self.assertEqual(self.con.array("temp", schema).tags["units"], "K")
+
+    def test_a_tag_that_somebody_sets_meanwhile_is_kept(self):
+        schema = self.in_schema("meanwhile")
+        path = written_netcdf(self.files / f"{type(self).__name__}_meanwhile.nc")
+        self.con.import_arrays(path, schema=schema, group="file", metadata="none")
+        self.assertEqual(dict(self.con.array("temp", schema).tags) | dict(self.con.group("file", schema).tags), {})
+        marks = attributes._marks
+
+        def interrupted(connection):
+            found = marks(connection)
+            with self.opened() as other:
+                seen = other.array("temp", schema).tags
+                if "seen" not in seen:
+                    seen["seen"] = True
+            return found
+
+        with mock.patch.object(attributes, "_marks", interrupted):
+            self.con.extract_attributes(path, schema=schema, group="file")
+        self.assertEqual(dict(self.con.array("temp", schema).tags), {"units": "K", "valid_range": [0.0, 400.0], "levels": 3, "seen": True})
+
+    def test_attributes_of_one_name_may_have_several_types(self):
+        schema = self.in_schema("types")
+        path = self.files / f"{type(self).__name__}_types.h5"
+        with h5py.File(path, "w") as file:
+            for name, value in {"a": 1, "b": "one", "c": [1.5], "d": numpy.uint64(1 << 63)}.items():
+                file.create_dataset(name, data=numpy.arange(3)).attrs["kind"] = value
+        arrays = self.con.import_arrays(path, schema=schema)
+        self.assertEqual([array.tags.get("kind") for array in arrays], [1, "one", [1.5], None])
+
+    def test_attributes_are_extracted_without_the_cells(self):
+        schema = self.in_schema("lazy")
+        netcdf = written_netcdf(self.files / f"{type(self).__name__}_lazy.nc")
+        images = self.files / f"{type(self).__name__}_lazy.fits"
+        fits.HDUList([fits.PrimaryHDU(numpy.full((3, 4), 40_000, "uint16"), fits.Header({"FILTER": "r"}))]).writeto(images)
+        for path in (netcdf, images):
+            self.con.import_arrays(path, schema=schema, metadata="none")
+        with mock.patch.object(h5py.Dataset, "__getitem__", side_effect=AssertionError("cells")):
+            self.con.extract_attributes(netcdf, schema=schema)
+        with mock.patch.object(fits.PrimaryHDU, "data", mock.PropertyMock(side_effect=AssertionError("cells"))):
+            self.con.extract_attributes(images, schema=schema)
+        self.assertEqual(self.con.array("temp", schema).tags["units"], "K")
+        self.assertEqual(self.con.array("primary", schema).tags["FILTER"], "r")
+
+    def test_what_cannot_be_extracted_is_said(self):
+        schema = self.in_schema("wrong")
+        path = written_netcdf(self.files / f"{type(self).__name__}_wrong.nc")
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'cannot be "later"; use sync, async or none'):
+            self.con.import_arrays(path, schema=schema, metadata="later")
+        with self.con.transaction(), self.assertRaisesRegex(quiver.ProgrammingError, 'before its commit; import .* metadata="sync"'):
+            self.con.import_arrays(path, schema=schema, metadata="async")
+        self.assertEqual(self.con.find("schema_name = 'wrong'").arrow().num_rows, 0)
+        self.con.import_arrays(path, schema=schema, exclude=["temp"])
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'array "wrong.temp" does not exist; import the file first'):
+            self.con.extract_attributes(path, schema=schema)
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'group "wrong.other" does not exist'):
+            self.con.extract_attributes(path, schema=schema, group="other", exclude=["temp"])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "missing.nc"):
+            self.con.extract_attributes(self.files / "missing.nc")
 
     def test_xarray_opens_a_store_and_reads_what_it_needs(self):
         self.con.sql("CREATE SCHEMA weather")

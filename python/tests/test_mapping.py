@@ -101,6 +101,42 @@ class HandOff(InSegments, unittest.TestCase):
         self.assertEqual(self.con.table("mapped").arrow().to_pydict(), {"b": [7]})
         self.assert_all_mapped(self.con.table("main.mapped").arrow())
 
+    def test_chunks_of_arrays_are_views_of_files_and_regions_have_one_version(self):
+        self.connect("--hand-off", "*")
+        values = numpy.arange(600 * 700, dtype="float64").reshape(600, 700)
+        array = self.con.write_array("grid", values, chunks=(300, 300))
+        one = array[310:400, 20:290]
+        self.assert_mapped(one.ctypes.data, 8)
+        self.assertFalse(one.flags.writeable)
+        numpy.testing.assert_array_equal(one, values[310:400, 20:290])
+        numpy.testing.assert_array_equal(array[-1::-7, 5], values[-1::-7, 5])
+        array[300, 20] = -1
+        numpy.testing.assert_array_equal(one, values[310:400, 20:290])
+        self.assertEqual(array[300, 20], -1)
+        with self.con.transaction():
+            array[300, 20] = -2
+            self.assertEqual(array[300, 20], -2)
+
+    def test_an_array_that_took_the_place_of_another_is_read_in_its_own_layout(self):
+        self.connect("--hand-off", "*")
+        array = self.con.write_array("grid", numpy.arange(40_000.0).reshape(200, 200), chunks=(100, 100))
+        self.assertEqual(array[1, 1], 201)
+        self.con.write_array("grid", numpy.ones((100, 200), "float32"), chunks=(50, 200), mode="replace")
+        numpy.testing.assert_array_equal(array[0:60, 0:2], numpy.ones((60, 2), "float32"))
+
+    def test_blobs_are_ranges_of_files(self):
+        self.connect("--hand-off", "*")
+        contents = {f"b{n}": bytes([n]) * 100_000 for n in range(5)}
+        self.con.write_blobs(contents)
+        found = self.con.read_blobs([*contents, "none"])
+        self.assertEqual({name: bytes(content) for name, content in found.items()}, contents)
+        for content in found.values():
+            self.assert_mapped(content.address, content.size)
+        self.con.write_blobs({"small": b"in the log"})
+        self.assertEqual(bytes(self.con.blob("small").buffer()), b"in the log")
+        self.con.blob("b1").drop()
+        self.assertEqual(bytes(found["b1"]), contents["b1"])
+
     def test_a_server_that_does_not_allow_it_says_so(self):
         self.connect()
         with self.assertRaisesRegex(quiver.ProgrammingError, "--hand-off"):

@@ -39,7 +39,7 @@ class ObjectTier(unittest.TestCase):
 
     def files(self):
         found = self.s3.list_objects_v2(Bucket=self.bucket).get("Contents", [])
-        return [file["Key"] for file in found if file["Key"].endswith(".arrow")]
+        return [file["Key"] for file in found if file["Key"].endswith(".arrow.zst")]
 
     def opened(self):
         return quiver.open(self.store)

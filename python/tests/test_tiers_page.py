@@ -14,8 +14,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tiers.md"
 class TiersPage(unittest.TestCase):
     def test_every_example_runs(self):
         disk = self.enterContext(tempfile.TemporaryDirectory(prefix="quiver-test-"))
+        (Path(disk) / "prefix").mkdir()
         blocks = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-        self.assertEqual(len(blocks), 3)
+        self.assertEqual(len(blocks), 4)
         with quiver.open() as con:
             con.write("measurements", {"a": list(range(1000))})
             for statement in (

@@ -25,8 +25,8 @@ pub fn run(store: StoreArgs, check: CheckArgs, quiet: bool) -> Result<()> {
     for loss in engine.store().given_up() {
         writeln!(out, "accepted: {loss}")?;
     }
-    for problem in &report.problems {
-        writeln!(out, "{problem}")?;
+    for found in report.problems.iter().chain(&report.unreachable) {
+        writeln!(out, "{found}")?;
     }
     let checked = format!(
         "{}, {}, {} checked",
@@ -34,10 +34,14 @@ pub fn run(store: StoreArgs, check: CheckArgs, quiet: bool) -> Result<()> {
         units::counted(report.ranges, "checksum"),
         Bytes(report.bytes),
     );
-    match report.problems.len() {
-        0 if quiet => Ok(()),
-        0 => Ok(writeln!(out, "{checked}: no problems")?),
-        problems => Err(CliError::message(format!("{} found ({checked})", units::counted(problems as u64, "problem")))),
+    let problems = units::counted(report.problems.len() as u64, "problem");
+    let unknown = units::counted(report.unreachable.len() as u64, "segment");
+    match (report.problems.is_empty(), report.unreachable.is_empty()) {
+        (true, true) if quiet => Ok(()),
+        (true, true) => Ok(writeln!(out, "{checked}: no problems")?),
+        (false, true) => Err(CliError::message(format!("{problems} found ({checked})"))),
+        (true, false) => Err(CliError::message(format!("{unknown} could not be checked ({checked})"))),
+        (false, false) => Err(CliError::message(format!("{problems} found, and {unknown} could not be checked ({checked})"))),
     }
 }
 

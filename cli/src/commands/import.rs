@@ -27,6 +27,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
     if args.paths.iter().any(|path| arrays::is_array_file(path)) {
         return arrays::import(&store, &connect, &args, quiet);
     }
+    arrays::refuse_options(&args)?;
     let remote = login::options(&connect)?;
     if remote.is_none() {
         store::named_store(&store, "import")?;

@@ -80,6 +80,23 @@ fn what_was_guessed_is_said_and_options_say_otherwise() {
 }
 
 #[test]
+fn options_of_arrays_and_of_tables_are_refused_for_the_other_files() {
+    let place = Place::new();
+    place.write("a.csv", "x\n1\n");
+    place.write("a.nc", "");
+    for option in [["--metadata", "async"], ["--exclude", "run/*"], ["--exclude-attributes", "hist*"]] {
+        let output = place.quiver(&[&["import"], option.as_slice(), &["a.csv"]].concat());
+        assert_eq!(output.status, 1, "{}", output.err);
+        let words = format!("{} is for files of arrays, and these have rows", option[0]);
+        assert!(output.err.contains(&words), "{}", output.err);
+    }
+    let output = place.quiver(&["import", "--header", "true", "a.nc"]);
+    assert!(output.status == 1 && output.err.contains("--header is for files of rows"), "{}", output.err);
+    let output = place.quiver(&["import", "--metadata", "later", "a.nc"]);
+    assert!(output.status == 2 && output.err.contains("sync") && output.err.contains("none"), "{}", output.err);
+}
+
+#[test]
 fn an_import_without_a_store_is_refused() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");

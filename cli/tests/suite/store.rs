@@ -59,6 +59,21 @@ fn a_flipped_byte_is_found_by_the_check() {
     assert!(output.err.starts_with("error: 1 problem found"), "{}\n{}", output.out, output.err);
 }
 
+/// Its name leads to a directory on a disk that is not mounted, as after a move.
+#[test]
+fn a_segment_that_cannot_be_reached_is_no_problem_of_the_store_and_no_success() {
+    let place = with_table_of(100_000);
+    let mut segments = Vec::new();
+    find_segments(&place.path("store"), &mut segments);
+    let path = segments.iter().max_by_key(|path| fs::metadata(path).map_or(0, |m| m.len())).expect("a segment");
+    fs::remove_file(path).expect("the segment can be moved");
+    std::os::unix::fs::symlink(place.path("disk/id/1/1.arrow"), path).expect("a link");
+    let output = place.quiver(&["check"]);
+    assert_eq!(output.status, 1, "{}", output.out);
+    assert!(output.out.starts_with("table main.t: the rows of segment ") && output.out.contains("mounted?"), "{}", output.out);
+    assert!(output.err.starts_with("error: 1 segment could not be checked ("), "{}", output.err);
+}
+
 #[test]
 fn a_damaged_log_is_an_error_until_its_loss_is_accepted() {
     let place = Place::new();

@@ -39,11 +39,13 @@ extensions_options! {
         pub pushdown: String, default = Pushdown::default().to_string()
         /// Whether kernels that read their input several times copy it into memory first: `on`, `off`, or `auto` for where that pays.
         pub precopy: String, default = Precopy::default().to_string()
+        /// Which version queries read: `newest`, or `eventual` for the last one whose rows are near.
+        pub consistency: String, default = Consistency::default().to_string()
     }
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -57,6 +59,7 @@ pub const NAMES: [&str; 13] = [
     STATEMENT_TIMEOUT,
     PUSHDOWN,
     PRECOPY,
+    CONSISTENCY,
 ];
 
 /// Not a switch: the durability of the session's small writes.
@@ -67,6 +70,8 @@ pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
 pub const PUSHDOWN: &str = "quiver.pushdown";
 /// Not a switch: it decides where memory may be spent.
 pub const PRECOPY: &str = "quiver.precopy";
+/// Not a switch: results may be those of an earlier version.
+pub const CONSISTENCY: &str = "quiver.consistency";
 const TABLE: &str = "table";
 
 impl EngineSettings {
@@ -177,7 +182,46 @@ impl FromStr for Precopy {
     }
 }
 
+/// The setting `consistency`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// The last commit.
+    #[default]
+    Newest,
+    /// Of each table, the last version of which nothing would have to be fetched from an object store.
+    Eventual,
+}
+
+impl fmt::Display for Consistency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Consistency::Newest => "newest",
+            Consistency::Eventual => "eventual",
+        })
+    }
+}
+
+/// Returns an error for an unknown value.
+impl FromStr for Consistency {
+    type Err = EngineError;
+
+    fn from_str(value: &str) -> Result<Consistency, EngineError> {
+        let choices = [Consistency::Newest, Consistency::Eventual];
+        let choice = choices.into_iter().find(|choice| value.eq_ignore_ascii_case(&choice.to_string()));
+        choice.ok_or_else(|| {
+            let message = format!("there is no consistency \"{value}\"");
+            let hint = Some("set it to 'newest', or to 'eventual' for the last version whose rows are near".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
+    }
+}
+
 impl EngineSettings {
+    pub fn consistency(&self) -> Consistency {
+        // SET accepts no invalid value.
+        self.consistency.parse().unwrap_or_default()
+    }
+
     pub fn pushdown(&self) -> Pushdown {
         // SET accepts no invalid value.
         self.pushdown.parse().unwrap_or_default()

@@ -23,6 +23,8 @@ pub struct ReportCollector {
     pub reread_bytes: AtomicU64,
     /// Bytes of results that are built directly in their destination table.
     pub placed_bytes: AtomicU64,
+    /// How long ago the oldest version that is read was followed by a newer one; 0 if the newest ones are read.
+    pub staleness_ms: AtomicU64,
     segments: Mutex<Vec<Arc<Segment>>>,
     counted: Mutex<Vec<Arc<dyn TemporaryReads>>>,
 }
@@ -75,6 +77,7 @@ impl ReportCollector {
         report.precopied_bytes = read(&self.precopied_bytes);
         report.reread_bytes = read(&self.reread_bytes);
         report.placed_bytes = read(&self.placed_bytes);
+        report.staleness_ms = read(&self.staleness_ms);
     }
 }
 
@@ -103,6 +106,9 @@ pub struct QueryReport {
     pub reread_bytes: u64,
     /// Bytes of results that were built directly in their destination table.
     pub placed_bytes: u64,
+    /// How long ago the oldest version that was read, as the setting `consistency` allows, was followed by a newer one; 0 if the newest ones were
+    /// read.
+    pub staleness_ms: u64,
     pub spilled_bytes: u64,
     pub peak_memory_bytes: u64,
 }
@@ -127,6 +133,9 @@ impl fmt::Display for QueryReport {
         }
         if self.spilled_bytes > 0 {
             write!(f, ", spilled {}", Bytes(self.spilled_bytes))?;
+        }
+        if self.staleness_ms > 0 {
+            write!(f, ", a version that is {:.1} s old", self.staleness_ms as f64 / 1e3)?;
         }
         Ok(())
     }

@@ -5,6 +5,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
+    let no_number = || "expected a size such as 512M or 4G".to_string();
+    if number.is_empty() {
+        return Err(no_number());
+    }
     let power = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 1,
@@ -13,7 +17,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "t" | "tb" | "tib" => 4,
         other => return Err(format!("'{other}' is not a unit; use K, M, G or T")),
     };
-    let value: f64 = number.parse().map_err(|_| "expected a size such as 512M or 4G".to_string())?;
+    let value: f64 = number.parse().map_err(|_| no_number())?;
     let size_bytes = value * 1024f64.powi(power);
     if size_bytes < 1.0 || size_bytes >= u64::MAX as f64 {
         return Err("expected a size between 1 byte and 16 EiB".to_string());
@@ -31,6 +35,12 @@ mod tests {
         assert_eq!(parse_size("512M"), Ok(512 << 20));
         assert_eq!(parse_size("4GiB"), Ok(4 << 30));
         assert_eq!(parse_size("1.5 k"), Ok(1536));
+    }
+
+    #[test]
+    fn what_has_no_number_is_not_taken_for_a_unit() {
+        assert_eq!(parse_size("-1"), Err("expected a size such as 512M or 4G".to_string()));
+        assert_eq!(parse_size("5 parsecs"), Err("'parsecs' is not a unit; use K, M, G or T".to_string()));
     }
 
     #[test]

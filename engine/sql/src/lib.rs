@@ -81,7 +81,7 @@ pub use parse::{Parsed, kept_statement, parse};
 pub use refuse::refuse;
 pub use rewrite::rewrite_part;
 pub use select_width::COLUMNS_MAX as SELECT_COLUMNS_MAX;
-pub use settings::{SETTING_NAMES, reset_variable, set_variable, shown_name};
+pub use settings::{SETTING_NAMES, STORE_SETTINGS, reset_variable, set_variable, shown_name};
 pub use show::rewrite_show;
 pub use split::{StatementText, split_statements};
 pub use sql_types::{SqlTypes, type_named};

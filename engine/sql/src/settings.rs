@@ -6,17 +6,18 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use super::versions::RETENTION;
-use common::engine_settings::{self, EngineSettings, Precopy, Pushdown};
+use common::engine_settings::{self, Consistency, EngineSettings, Precopy, Pushdown};
 use common::error::{EngineError, nearest};
 
 /// Our names, and DataFusion's names for them.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 8] = [
     ("threads", "datafusion.execution.target_partitions"),
     ("batch_size", "datafusion.execution.batch_size"),
     ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
     ("pushdown", engine_settings::PUSHDOWN),
     ("precopy", engine_settings::PRECOPY),
+    ("consistency", engine_settings::CONSISTENCY),
     // PostgreSQL's name; a plain number means milliseconds there as well.
     ("statement_timeout", engine_settings::STATEMENT_TIMEOUT),
 ];
@@ -27,7 +28,22 @@ const DIALECT: &str = "datafusion.sql_parser.dialect";
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
 
 /// Our names.
-pub const SETTING_NAMES: [&str; 7] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0, NAMES[6].0];
+pub const SETTING_NAMES: [&str; 8] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0, NAMES[6].0, NAMES[7].0];
+
+/// What ALTER SYSTEM sets; `system.settings` has the values.
+pub const STORE_SETTINGS: [&str; 11] = [
+    RETENTION,
+    "audit_retention",
+    "disk_tier",
+    "object_tier",
+    "memory_tier_limit",
+    "disk_tier_limit",
+    "object_tier_limit",
+    "prefetch",
+    "prefetch_share",
+    "prefetch_window",
+    "object_tier_compression",
+];
 
 /// DataFusion's name for a setting. Our names also work without `quiver.`.
 pub fn shown_name(asked: &str) -> &str {
@@ -57,6 +73,9 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     }
     if set.variable == engine_settings::PRECOPY {
         set.value = set.value.parse::<Precopy>()?.to_string();
+    }
+    if set.variable == engine_settings::CONSISTENCY {
+        set.value = set.value.parse::<Consistency>()?.to_string();
     }
     if set.variable == DIALECT && !set.value.eq_ignore_ascii_case("generic") {
         let hint = "leave the setting as it is: words of other dialects that Quiver knows are known without it";
@@ -94,6 +113,7 @@ fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable,
             engine_settings::STATEMENT_TIMEOUT => engine_settings::switches(defaults).statement_timeout_ms.to_string(),
             engine_settings::PUSHDOWN => Pushdown::default().to_string(),
             engine_settings::PRECOPY => Precopy::default().to_string(),
+            engine_settings::CONSISTENCY => Consistency::default().to_string(),
             _ => "true".to_string(),
         };
         return Ok(SetVariable { variable, value });
@@ -111,9 +131,10 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
         let hint = Some("memory and spill space belong to the process: use --memory-limit and --spill-dir");
         return Err(EngineError::unsupported(format!("SET {name}"), hint));
     }
-    if name == RETENTION {
-        let hint = "it belongs to the store: ALTER SYSTEM SET retention = '7 days'";
-        return Err(EngineError::unsupported(format!("SET {name}"), Some(hint)));
+    if STORE_SETTINGS.contains(&name) {
+        let value = if name == RETENTION { "'7 days'" } else { "…" };
+        let hint = format!("it belongs to the store: ALTER SYSTEM SET {name} = {value}");
+        return Err(EngineError::unsupported(format!("SET {name}"), Some(&hint)));
     }
     let mut all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
     all.extend(engine_settings::NAMES.map(str::to_string));
@@ -123,7 +144,7 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
 pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
     // Settings of the process are refused.
     let all = all.iter().map(String::as_str).filter(|name| !name.starts_with("datafusion.runtime."));
-    let names = NAMES.iter().map(|(ours, _)| *ours).chain(engine_settings::NAMES).chain(all);
+    let names = NAMES.iter().map(|(ours, _)| *ours).chain(engine_settings::NAMES).chain(STORE_SETTINGS).chain(all);
     let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
     let hint = match asked.to_ascii_lowercase().as_str() {
         "schema" | "search_path" => Some("names without a schema are in \"main\"; name another one with the table: other.t".to_string()),

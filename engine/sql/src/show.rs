@@ -4,8 +4,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
 
-use super::settings::{shown_name, unknown_setting};
-use super::versions::RETENTION;
+use super::settings::{STORE_SETTINGS, shown_name, unknown_setting};
 use common::engine_settings::NAMES;
 use common::error::EngineError;
 
@@ -63,7 +62,7 @@ fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<Str
     };
     // DataFusion does not list them under these names.
     let name = shown_name(&asked);
-    if asked == RETENTION || NAMES.contains(&name) {
+    if STORE_SETTINGS.contains(&asked.as_str()) || NAMES.contains(&name) {
         return Ok(Some(format!("SELECT '{asked}' AS name, value FROM system.settings WHERE name = '{name}'")));
     }
     let entries = state.config().options().entries();

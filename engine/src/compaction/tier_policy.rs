@@ -24,16 +24,24 @@ impl TierPolicy {
                 policy.comes_back = true;
                 continue;
             }
-            let Some((tier, time)) = rule.split_once(" after ") else { return Err(invalid(&rule)) };
-            let tier = Tier::of_word(tier.trim()).filter(|tier| *tier > Tier::Pmem).ok_or_else(|| invalid(&rule))?;
+            let Some((tier, time)) = rule.split_once(" after ") else {
+                return Err(invalid(&rule, "it does not say after what time"));
+            };
+            let tier = slow_tier(tier.trim()).map_err(|reason| invalid(&rule, &reason))?;
             let after_ms = duration_ms(&ScalarValue::from(time.trim()))?;
-            if policy.steps.last().is_some_and(|(before_ms, faster)| *before_ms >= after_ms || *faster >= tier) {
-                return Err(invalid(&rule));
+            match policy.steps.last() {
+                Some((_, before)) if *before >= tier => {
+                    let (tier, before) = (tier.word(), before.word());
+                    return Err(invalid(&rule, &format!("{tier} is no slower tier than {before}, which the rule before it names")));
+                }
+                Some((before_ms, _)) if *before_ms >= after_ms => {
+                    return Err(invalid(&rule, "its time is not longer than that of the rule before it"));
+                }
+                _ => policy.steps.push((after_ms, tier)),
             }
-            policy.steps.push((after_ms, tier));
         }
         match policy.steps.is_empty() {
-            true => Err(invalid(text)),
+            true => Err(invalid(text, "it moves nothing to a slower tier")),
             false => Ok(policy),
         }
     }
@@ -56,9 +64,18 @@ impl TierPolicy {
     }
 }
 
-fn invalid(rule: &str) -> EngineError {
+/// The tier to which a rule moves; an error says why there can be no such rule.
+fn slow_tier(word: &str) -> Result<Tier, String> {
+    match Tier::of_word(word) {
+        Some(tier @ (Tier::Disk | Tier::Object)) => Ok(tier),
+        Some(Tier::Memory | Tier::Pmem) => Err(format!("rules move rows to disk and object, and {word} is faster")),
+        None => Err(format!("there is no tier \"{word}\"")),
+    }
+}
+
+fn invalid(rule: &str, reason: &str) -> EngineError {
     let hint = "write 'disk after 30 days, object after 365 days': slower tiers after longer times, and 'back on use' if a use is to bring it back";
-    EngineError::Sql { message: format!("\"{rule}\" is no rule of a tier policy"), position: None, hint: Some(hint.into()) }
+    EngineError::Sql { message: format!("\"{rule}\" is no rule of a tier policy: {reason}"), position: None, hint: Some(hint.into()) }
 }
 
 #[cfg(test)]
@@ -89,20 +106,21 @@ mod tests {
 
     #[test]
     fn what_is_no_policy_is_refused() {
-        for text in [
-            "",
-            "back on use",
-            "disk",
-            "disk after",
-            "disk after soon",
-            "pmem after 1 day",
-            "memory after 1 day",
-            "tape after 1 day",
-            "object after 1 day, disk after 2 days",
-            "disk after 2 days, object after 1 day",
-            "disk after 1 day, disk after 2 days",
+        for (text, reason) in [
+            ("", "does not say after what time"),
+            ("back on use", "moves nothing to a slower tier"),
+            ("disk", "does not say after what time"),
+            ("disk after", "does not say after what time"),
+            ("disk after soon", "is not a duration"),
+            ("pmem after 1 day", "pmem is faster"),
+            ("memory after 1 day", "memory is faster"),
+            ("tape after 1 day", "there is no tier \"tape\""),
+            ("object after 1 day, disk after 2 days", "disk is no slower tier than object"),
+            ("disk after 2 days, object after 1 day", "is not longer than that of the rule before it"),
+            ("disk after 1 day, disk after 2 days", "disk is no slower tier than disk"),
         ] {
-            TierPolicy::parse(text).unwrap_err();
+            let error = TierPolicy::parse(text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 }

@@ -11,10 +11,18 @@ use super::plan::RowChange;
 use super::{delete, merge, update, upsert};
 use crate::execution::StatementContext;
 use crate::sql_planner::temporary_names::qualify_temporary_names;
+use common::engine_settings::{Consistency, switches};
 use common::error::EngineError;
 use sql::walk::sql_statement_mut;
 
 impl StatementContext {
+    /// A session may want queries to read versions that are near. Queries inside of statements that write are none.
+    pub(crate) fn choose_versions(&self, statement: &Statement) {
+        if is_query(statement) && switches(self.state.config_options()).consistency() == Consistency::Eventual {
+            self.catalog.read_staged_versions();
+        }
+    }
+
     /// The statement's logical plan; errors have their position in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
@@ -24,6 +32,19 @@ impl StatementContext {
             Some(plan) => Ok(plan),
             None => self.plan_query(statement, Vec::new()).await,
         }
+    }
+}
+
+fn is_query(statement: &Statement) -> bool {
+    let is_query = |statement: &ast::Statement| match statement {
+        ast::Statement::Query(_) => true,
+        ast::Statement::Prepare { statement, .. } => matches!(**statement, ast::Statement::Query(_)),
+        _ => false,
+    };
+    match statement {
+        Statement::Statement(statement) => is_query(statement),
+        Statement::Explain(explain) => self::is_query(&explain.statement),
+        _ => false,
     }
 }
 

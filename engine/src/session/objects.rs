@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use arrow::buffer::Buffer;
 use pmem_store::StoreError;
 use pmem_store::attributes::{AttributeValue, check_key};
-use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, Predicate, PropertyKey};
+use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, Predicate, PropertyKey, StoredBytes};
 
 use super::Session;
 use common::error::EngineError;
@@ -35,18 +34,19 @@ impl TagRange {
 
 impl Session {
     /// The bytes of the blobs of a schema with these names, of those there are, as [`Session::find_object_ids`] sees them. They lie in
-    /// mapped files.
-    pub fn read_blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<Vec<(String, Buffer)>, EngineError> {
+    /// mapped files; nothing is fetched from an object store. The number is the version of the store.
+    pub fn read_blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<(u64, Vec<(String, StoredBytes)>), EngineError> {
         self.audited(&format!("READ BLOBS {schema}"), || self.blobs(schema, names))
     }
 
-    fn blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<Vec<(String, Buffer)>, EngineError> {
+    fn blobs(&self, schema: &str, names: &HashSet<&str>) -> Result<(u64, Vec<(String, StoredBytes)>), EngineError> {
         self.check_not_failed()?;
         let now = self.catalog.now()?;
         let found = ObjectCatalog::of(&now.snapshot)?.named_all(ObjectKind::Blob, schema, names)?;
         let ids: Vec<ObjectId> = found.iter().map(|blob| blob.id).collect();
-        let mut contents = now.snapshot.blobs()?.contents(&ids)?;
-        Ok(found.into_iter().filter_map(|blob| Some((blob.name, contents.remove(&blob.id)?))).collect())
+        let mut contents = now.snapshot.blobs()?.near(&ids)?;
+        let found = found.into_iter().filter_map(|blob| Some((blob.name, contents.remove(&blob.id)?)));
+        Ok((now.snapshot.version(), found.collect()))
     }
 
     /// The ids of the objects that satisfy all conditions, in no particular order: of those that the user may see, as the open

@@ -207,6 +207,7 @@ impl Session {
             }
         };
         ctx.function_parameters.fill(values.clone());
+        ctx.choose_versions(&statement);
         ctx.query(&ctx.prepared(statement).await?.filled(values)?).await
     }
 }

@@ -99,6 +99,7 @@ impl Session {
             return Err(EngineError::internal("what was prepared is no PREPARE"));
         };
         ctx.function_parameters.fill(values.clone());
+        ctx.choose_versions(&statement);
         ctx.prepared(*statement).await?.filled(values)
     }
 

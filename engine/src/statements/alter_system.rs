@@ -12,6 +12,7 @@ use crate::audit::set_retention_ms;
 use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::sizes::parse_size;
+use sql::STORE_SETTINGS;
 use sql::versions::RETENTION;
 use sql::versions::duration::duration_ms;
 use sql::versions::evaluate::constant;
@@ -23,6 +24,8 @@ const AUDIT_RETENTION: &str = "audit_retention";
 const DISK_TIER: &str = "disk_tier";
 /// The URL of the tier in an object store.
 const OBJECT_TIER: &str = "object_tier";
+/// Whether what moves there is compressed.
+const OBJECT_TIER_COMPRESSION: &str = "object_tier_compression";
 /// Whether, and when, the rest of what belongs together is copied to memory.
 const PREFETCH: &str = "prefetch";
 const PREFETCH_SHARE: &str = "prefetch_share";
@@ -44,7 +47,7 @@ type Change = Box<dyn FnOnce(&Store) -> Result<(), EngineError> + Send>;
 fn change_of(ctx: &StatementContext, setting: &str, value: Option<String>) -> Result<Change, EngineError> {
     let value = value.map(|sql| constant(&ctx.state, &sql).map(|value| (sql, value))).transpose()?;
     if let Some(tier) = Tier::LIMITED.into_iter().find(|tier| tier.limit_setting() == setting) {
-        let limit_bytes = value.map(|(sql, value)| size_of(&sql, &value)).transpose()?;
+        let limit_bytes = value.map(|(sql, value)| size_of(setting, &sql, &value)).transpose()?;
         return Ok(Box::new(move |store| Ok(store.set_tier_limit(tier, limit_bytes)?)));
     }
     match setting {
@@ -57,12 +60,16 @@ fn change_of(ctx: &StatementContext, setting: &str, value: Option<String>) -> Re
             Ok(Box::new(move |store| Ok(set_retention_ms(store, retention_ms)?)))
         }
         DISK_TIER => {
-            let directory = value.map(|(sql, value)| directory(&sql, &value)).transpose()?;
+            let directory = value.filter(is_given).map(|(sql, value)| directory(&sql, &value)).transpose()?;
             Ok(Box::new(move |store| Ok(store.set_disk_tier(directory.as_deref())?)))
         }
         OBJECT_TIER => {
-            let url = value.map(|(_, value)| value.try_as_str().flatten().unwrap_or_default().to_string());
+            let url = value.filter(is_given).map(|(_, value)| value.try_as_str().flatten().unwrap_or_default().to_string());
             Ok(Box::new(move |store| Ok(store.set_object_tier(url.as_deref())?)))
+        }
+        OBJECT_TIER_COMPRESSION => {
+            let is_on = value.map_or(Ok(true), |(sql, value)| is_compressed(&sql, &value))?;
+            Ok(Box::new(move |store| Ok(store.set_object_compression(is_on)?)))
         }
         PREFETCH => {
             let is_on = value.map_or(Ok(PrefetchSettings::default().is_on), |(sql, value)| is_on(&sql, &value))?;
@@ -77,13 +84,15 @@ fn change_of(ctx: &StatementContext, setting: &str, value: Option<String>) -> Re
             Ok(Box::new(move |store| Ok(store.set_prefetch(|prefetch| prefetch.window_ms = window_ms)?)))
         }
         _ => {
-            let limits = Tier::LIMITED.map(Tier::limit_setting).join(", ");
-            let prefetch = [PREFETCH, PREFETCH_SHARE, PREFETCH_WINDOW].join(", ");
-            let names = format!("{RETENTION}, {AUDIT_RETENTION}, {DISK_TIER}, {OBJECT_TIER}, {limits}, {prefetch}");
-            let hint = format!("ALTER SYSTEM changes {names}; SET changes settings of the session");
+            let hint = format!("ALTER SYSTEM changes {}; SET changes settings of the session", STORE_SETTINGS.join(", "));
             Err(invalid(format!("the store has no setting \"{setting}\""), &hint))
         }
     }
+}
+
+/// An empty text is what `system.settings` shows of a tier that there is not.
+fn is_given((_, value): &(String, ScalarValue)) -> bool {
+    value.try_as_str().flatten() != Some("")
 }
 
 fn directory(sql: &str, value: &ScalarValue) -> Result<PathBuf, EngineError> {
@@ -91,9 +100,17 @@ fn directory(sql: &str, value: &ScalarValue) -> Result<PathBuf, EngineError> {
     path.ok_or_else(|| invalid(format!("{sql} is no directory"), "write its whole path as a text: '/mnt/disk/quiver'"))
 }
 
-fn size_of(sql: &str, value: &ScalarValue) -> Result<u64, EngineError> {
+fn size_of(setting: &str, sql: &str, value: &ScalarValue) -> Result<u64, EngineError> {
     let text = value.try_as_str().map_or_else(|| value.to_string(), |text| text.unwrap_or_default().to_string());
-    parse_size(&text).map_err(|reason| invalid(format!("{sql} is no size: {reason}"), "write it as a text: '64GiB'"))
+    parse_size(&text).map_err(|reason| invalid(format!("{sql} is no size: {reason}"), &format!("{setting} must be a size such as '2GiB'")))
+}
+
+fn is_compressed(sql: &str, value: &ScalarValue) -> Result<bool, EngineError> {
+    match value.try_as_str().flatten().map(str::to_lowercase).as_deref() {
+        Some("zstd") => Ok(true),
+        Some("none") => Ok(false),
+        _ => Err(invalid(format!("{sql} is no compression of the object tier"), "write 'zstd' or 'none'")),
+    }
 }
 
 fn is_on(sql: &str, value: &ScalarValue) -> Result<bool, EngineError> {

@@ -13,7 +13,7 @@ use pmem_store::{StoreError, TableRecord};
 
 use super::draft::Draft;
 use super::objects::values_of;
-use super::table_options::{check_tier, set_options};
+use super::table_options::new_options;
 use super::temporary_table::create_temporary;
 use crate::dml::count;
 use crate::execution::StatementContext;
@@ -51,9 +51,8 @@ pub async fn create_table(
     let constraints = constraints.iter().map(table_constraint).collect::<Result<Vec<_>, _>>()?;
     let mut options = BTreeMap::new();
     if let ast::CreateTableOptions::With(with_options) = &mut create.table_options {
-        set_options(&mut options, std::mem::take(with_options))?;
-        check_tier(&ctx.engine.store, &options)?;
-        if options.contains_key("read_only") {
+        options = new_options(&ctx.engine.store, std::mem::take(with_options))?;
+        if options.get("read_only").is_some_and(|value| value == "true") {
             let hint = "fill the table first, and then run ALTER TABLE … SET (read_only = true)";
             return Err(EngineError::unsupported("CREATE TABLE … WITH (read_only)", Some(hint)));
         }

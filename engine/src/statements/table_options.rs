@@ -17,10 +17,20 @@ const OPTIONS: [(&str, &[&str]); 4] = [
     (TIER_POLICY_OPTION, &[]),
 ];
 
-/// An error if the options name a tier that the store does not have, or rules that are none.
-pub fn check_tier(store: &Store, options: &BTreeMap<String, String>) -> Result<(), EngineError> {
-    let tier = options.get(TIER_OPTION).and_then(|word| Tier::of_word(word));
-    let policy = options.get(TIER_POLICY_OPTION).map(|text| TierPolicy::parse(text)).transpose()?;
+/// The options of a new table or array.
+pub fn new_options(store: &Store, sql_options: Vec<SqlOption>) -> Result<BTreeMap<String, String>, EngineError> {
+    let mut options = BTreeMap::new();
+    set_options(&mut options, sql_options)?;
+    check_tier(store, &BTreeMap::new(), &options)?;
+    Ok(options)
+}
+
+/// An error if the options name a tier that the store does not have, or rules that are none. Options that stay as they were before are not
+/// looked at: a store that was restored from a backup has none of the tiers that its tables were given.
+pub fn check_tier(store: &Store, before: &BTreeMap<String, String>, options: &BTreeMap<String, String>) -> Result<(), EngineError> {
+    let changed = |name: &str| options.get(name).filter(|value| before.get(name) != Some(*value));
+    let tier = changed(TIER_OPTION).and_then(|word| Tier::of_word(word));
+    let policy = changed(TIER_POLICY_OPTION).map(|text| TierPolicy::parse(text)).transpose()?;
     let tiers: Vec<Tier> = tier.into_iter().chain(policy.iter().flat_map(TierPolicy::tiers)).collect();
     if tiers.is_empty() {
         return Ok(());

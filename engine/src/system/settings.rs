@@ -134,6 +134,12 @@ fn of_store(source: &Source<'_>) -> Result<Vec<Row>, StoreError> {
         row("audit_retention", audit_retention, "ALTER SYSTEM", "how long rows of system.audit stay"),
         row("disk_tier", disk_tier, "ALTER SYSTEM", "the directory of the tier on disk"),
         row("object_tier", tiers.object.clone().unwrap_or_default(), "ALTER SYSTEM", "the URL of the tier in an object store"),
+        row(
+            "object_tier_compression",
+            if tiers.compresses_objects { "zstd" } else { "none" }.into(),
+            "ALTER SYSTEM",
+            "how what moves to the object tier is compressed",
+        ),
         row("retention", retention, "ALTER SYSTEM", "how long a version stays readable after the next one was made"),
         row("store_mode", store.mode().to_string(), "", "what makes a write durable: see docs/durability.md"),
         row("store_path", store.path().display().to_string(), "", "the directory of the store"),

@@ -22,9 +22,13 @@ pub fn definition_of_array(table: &TableSnapshot) -> Option<Result<ArrayDefiniti
 /// The CREATE TABLE of a stored table, or the CREATE ARRAY.
 pub fn table_definition(table: &TableSnapshot) -> String {
     let record = table.record();
+    // What makes a table an array is in the rest of its statement.
+    let options = record.options.iter().filter(|(name, _)| *name != ARRAY_OPTION);
+    let options: Vec<String> = options.map(|(name, value)| format!("{name} = '{value}'")).collect();
+    let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
     if let Some(array) = definition_of_array(table) {
         return match array {
-            Ok(array) => array.create_statement(&qualified(&record.namespace, &record.name)),
+            Ok(array) => array.create_statement(&qualified(&record.namespace, &record.name)) + &options,
             Err(error) => format!("/* {error} */"),
         };
     }
@@ -38,8 +42,6 @@ pub fn table_definition(table: &TableSnapshot) -> String {
         [] => String::new(),
         key => format!(" ORDER BY ({})", key_text(key)),
     };
-    let options: Vec<String> = record.options.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
-    let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
     format!("CREATE TABLE {} (\n{}\n){order}{options}", qualified(&record.namespace, &record.name), lines.join(",\n"))
 }
 

@@ -202,6 +202,36 @@ fn a_region_of_several_levels_has_the_finest_cells_there_are() {
 }
 
 #[test]
+fn the_statement_that_is_shown_makes_an_array_again_with_its_options() {
+    let db = Db::new();
+    let directory = db.file("disk");
+    std::fs::create_dir(&directory).unwrap();
+    db.run(&format!("ALTER SYSTEM SET disk_tier = '{directory}'"));
+    let shown = || db.value("SELECT definition FROM system.tables WHERE table_name = 'a'");
+    let made_again = |options: &str| {
+        let statement = shown();
+        assert!(statement.ends_with(options), "{statement}");
+        db.script("ALTER ARRAY a SET (read_only = false); DROP ARRAY a");
+        db.run(&statement);
+        assert_eq!(shown(), statement);
+    };
+    for clauses in ["WITH (tier = 'disk') WITH TAGS (run = 7)", "WITH TAGS (run = 7) WITH (tier = 'disk')", "WITH (tier = 'disk')"] {
+        db.run(&format!("CREATE OR REPLACE ARRAY a (y 4 UNIT 'km', t UNLIMITED) OF REAL CHUNK (2, 8) FILL -1 {clauses}"));
+        let tags = db.rows("FIND ARRAYS WHERE run = 7").len();
+        assert_eq!((tags == 1, shown().ends_with(" WITH (tier = 'disk')")), (clauses.contains("TAGS"), true), "{clauses}: {}", shown());
+    }
+    made_again(" WITH (tier = 'disk')");
+    db.script("ALTER ARRAY a SET TIER POLICY 'disk after 30 days, back on use'; ALTER ARRAY a SET (read_only)");
+    made_again(" WITH (read_only = 'true', tier = 'disk', tier_policy = 'disk after 30 days, back on use')");
+    assert!(db.error("UPDATE ARRAY a SET REGION [0, 0] = 1").to_string().contains("read-only"));
+    db.script("ALTER ARRAY a SET (read_only = false); UPDATE ARRAY a SET REGION [0, 0] = 1");
+    made_again(" WITH (read_only = 'false', tier = 'disk', tier_policy = 'disk after 30 days, back on use')");
+    db.script("CREATE TABLE t (a INT) WITH (read_only = false); CREATE ARRAY plain (x 2) OF REAL");
+    let plain = db.value("SELECT definition FROM system.tables WHERE table_name = 'plain'");
+    assert!(!plain.contains("WITH"), "{plain}");
+}
+
+#[test]
 fn what_is_no_array_and_no_region_is_refused() {
     let db = with_grid();
     db.script("CREATE TABLE t (a INT); CREATE ARRAY IF NOT EXISTS grid (x 1) OF REAL; CREATE ARRAY log (t UNLIMITED) OF REAL");
@@ -251,6 +281,10 @@ fn what_is_no_array_and_no_region_is_refused() {
         assert!(error.to_string().contains(message), "{sql}: {error}");
         assert_ne!(error.kind(), ErrorKind::Internal, "{sql}: {error}");
     }
+    // The word is quoted in statements, and between the quotes of a message it is not.
+    db.run("CREATE ARRAY temp (x 1) OF REAL");
+    let error = db.error("TAG TABLE temp SET (a = 1)");
+    assert_eq!((error.to_string().as_str(), error.hint()), ("\"temp\" is an array, not a table", Some("write TAG ARRAY \"temp\"")));
     let dimensions: Vec<String> = (0..64).map(|at| format!("d{at} 1")).collect();
     let error = db.error(&format!("CREATE ARRAY a ({}) OF REAL", dimensions.join(", ")));
     assert!(error.to_string().contains("an array has 1 to 32 dimensions, and this one has 64"), "{error}");

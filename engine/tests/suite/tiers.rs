@@ -1,16 +1,24 @@
 //! Tiers in SQL: which tables lie where, the moves in the background, and what queries say of them.
 
-use super::helpers::{Db, options, soon};
-use engine::{EngineOptions, MaintenanceOptions};
+use std::ops::ControlFlow;
+
+use super::helpers::{Db, options, run, soon, wait};
+use engine::{Engine, EngineOptions, MaintenanceOptions, backup};
+
+fn moving() -> EngineOptions {
+    let maintenance = MaintenanceOptions { enabled: true, delay_ms: 1, ..MaintenanceOptions::default() };
+    EngineOptions { maintenance, ..options() }
+}
 
 /// An engine that moves segments soon, with directories for its tiers on disk and of objects.
 fn with_tiers() -> Db {
-    let maintenance = MaintenanceOptions { enabled: true, delay_ms: 1, ..MaintenanceOptions::default() };
-    let db = Db::with(EngineOptions { maintenance, ..options() });
+    let db = Db::with(moving());
     let directory = db.file("disk");
     std::fs::create_dir(&directory).unwrap();
     db.run(&format!("ALTER SYSTEM SET disk_tier = '{directory}'"));
-    db.run(&format!("ALTER SYSTEM SET object_tier = 'file://{}/bucket'", db.file("objects")));
+    let bucket = format!("{}/bucket", db.file("objects"));
+    std::fs::create_dir_all(&bucket).unwrap();
+    db.run(&format!("ALTER SYSTEM SET object_tier = 'file://{bucket}'"));
     db.script("CREATE TABLE t AS SELECT i AS a FROM range(100000) AS r(i); CREATE ARRAY grid (y 200, x 300) OF DOUBLE; CREATE GROUP g");
     db.script("UPDATE ARRAY grid SET REGION [...] = 2; ALTER GROUP g ADD TABLE t, ARRAY grid");
     db
@@ -125,7 +133,7 @@ fn a_blob_has_a_tier_and_keeps_it_when_it_is_written_again() {
     db.script("ALTER GROUP h ADD BLOB b1, BLOB b2, TABLE t; ALTER BLOB b0 SET TIER disk; ALTER GROUP h SET TIER object");
     let tiers = "SELECT name, tier FROM system.objects WHERE tier IS NOT NULL ORDER BY name";
     assert_eq!(db.rows(tiers), ["b0|disk", "b1|object", "b2|object", "t|object"]);
-    let files = |dir: &str| std::process::Command::new("find").args([&db.file(dir), "-name", "*.arrow"]).output().unwrap().stdout;
+    let files = |dir: &str| std::process::Command::new("find").args([&db.file(dir), "-name", "*.arrow*"]).output().unwrap().stdout;
     let count = |dir: &str| String::from_utf8(files(dir)).unwrap().lines().count();
     assert!(soon(|| (count("disk"), count("objects")) == (1, 2)), "{} {}", count("disk"), count("objects"));
     let lengths = "SELECT name, octet_length(content) FROM system.blobs ORDER BY name";
@@ -199,6 +207,54 @@ fn what_was_read_of_a_table_is_known_in_the_next_process() {
     assert_eq!(db.reopened().rows(touched), before);
 }
 
+#[test]
+fn eventual_consistency_reads_the_last_version_that_is_near_and_says_how_old_it_is() {
+    let db = with_tiers();
+    // What only older versions need stays in the store's directory.
+    db.script("UPDATE t SET a = a + 1; OPTIMIZE TABLE t; ALTER TABLE t SET TIER object");
+    assert!(
+        soon(|| !tiers(&db).is_empty() && tiers(&db).iter().all(|row| !row.starts_with("t|") || row == "t|object")),
+        "{:?}",
+        tiers(&db)
+    );
+    // Nothing is in memory in a new process.
+    let db = db.reopened_with(options());
+    let sum = |db: &Db| {
+        let ran = db.run("SELECT sum(a) FROM t");
+        (ran.rows().remove(0), ran.report.staleness_ms > 0)
+    };
+    db.run("SET consistency = 'eventual'");
+    assert_eq!(sum(&db), ("4999950000".into(), true));
+    assert!(db.rows("EXPLAIN SELECT a FROM t").join(" ").contains(", staleness_ms="));
+    db.script("PREPARE total AS SELECT sum(a) FROM t WHERE a >= $1");
+    assert_eq!(db.value("EXECUTE total(0)"), "4999950000");
+    let joined = "SELECT count(*) FROM t JOIN (SELECT a FROM t) AS u ON t.a = u.a WHERE u.a = 0";
+    assert_eq!(db.value(joined), "1", "both names are of one version");
+    // Statements that write read the last commit, also in their queries.
+    db.script("CREATE ARRAY sums (x 2) OF BIGINT; UPDATE ARRAY sums SET REGION [0] = (SELECT sum(a) FROM t)");
+    db.script("CREATE TABLE copied AS SELECT sum(a) AS a FROM t; UPDATE copied SET a = (SELECT sum(a) FROM t)");
+    assert_eq!(
+        (db.value("SELECT value FROM sums WHERE x = 0"), db.value("SELECT a FROM copied")),
+        ("5000050000".into(), "5000050000".into())
+    );
+    let db = db.reopened_with(options());
+    db.run("SET consistency = 'eventual'");
+    db.script("BEGIN");
+    assert_eq!(sum(&db), ("5000050000".into(), false), "a transaction reads one version");
+    db.script("ROLLBACK");
+    // That has brought it near.
+    assert_eq!(sum(&db), ("5000050000".into(), false));
+    let db = db.reopened_with(options());
+    db.run("SET consistency = 'eventual'");
+    db.script("UPDATE t SET a = a + 1 WHERE a < 10");
+    db.run("RESET consistency");
+    assert_eq!(sum(&db), ("5000050009".into(), false), "a statement that writes reads the last commit");
+    let db = db.reopened_with(options());
+    db.script("ALTER TABLE t ADD COLUMN b INT; SET consistency = 'eventual'");
+    assert_eq!(db.value("SELECT count(b) FROM t"), "0", "an older version has other columns");
+    assert!(db.error("SET consistency = 'strong'").hint().unwrap().contains("'eventual'"));
+}
+
 /// Three tables on disk, of which most will be read.
 fn with_relatives() -> Db {
     let db = with_tiers();
@@ -238,6 +294,80 @@ fn what_has_the_same_tag_comes_to_memory_unless_it_is_switched_off() {
 }
 
 #[test]
+fn the_rest_of_a_group_of_blobs_comes_to_memory_when_most_of_it_was_read() {
+    let db = with_tiers();
+    db.script("CREATE GROUP plate; ALTER SYSTEM SET prefetch_window = '1 hour'");
+    for name in ["s1", "s2", "s3", "other"] {
+        db.script(&format!("COPY BLOBS FROM (SELECT '{name}' AS name, repeat('x', 400000)::BYTEA AS content)"));
+    }
+    db.script("ALTER GROUP plate ADD BLOB s1, BLOB s2, BLOB s3; ALTER BLOB other SET TIER object; ALTER GROUP plate SET TIER object");
+    let far = "SELECT DISTINCT tier FROM system.segments WHERE table_name = 'blobs_object'";
+    assert!(soon(|| db.rows(far) == ["object"]), "{:?}", db.rows("SELECT * FROM system.moves"));
+    let read =
+        |name: &str| assert_eq!(db.value(&format!("SELECT octet_length(content) FROM system.blobs WHERE name = '{name}'")), "400000");
+    read("other");
+    read("s1");
+    read("s2");
+    let decided = "SELECT relation, name, members, touched_members, objects, used_bytes, state, message FROM system.prefetches";
+    assert!(soon(|| db.rows(decided) == ["group|plate|3|2|1|0|done|NULL"]), "{:?}", db.rows(decided));
+    read("s3");
+    assert_eq!(db.rows(decided), ["group|plate|3|2|1|400000|done|NULL"]);
+}
+
+/// It was given no tier, and so nothing can be moved; no move is tried and fails.
+#[test]
+fn a_restored_store_has_its_tables_where_they_are_until_it_gets_their_tier() {
+    let db = with_tiers();
+    db.script("ALTER TABLE t SET TIER disk; CREATE TABLE u AS SELECT i AS a FROM range(100000) AS r(i)");
+    assert!(soon(|| tiers(&db).contains(&"t|disk".to_string())), "{:?}", tiers(&db));
+    let (from, to) = (db.file("backup"), db.file("restored"));
+    db.run(&format!("BACKUP TO '{from}'"));
+    backup::restore(from.as_ref(), to.as_ref(), false, &mut |_| ControlFlow::Continue(())).unwrap();
+    let engine = Engine::open(to.as_ref(), moving()).unwrap();
+    let session = engine.session().unwrap();
+    let rows = |sql: &str| wait(run(&session, sql)).unwrap_or_else(|error| panic!("{sql}: {error}")).rows();
+    let tier = |table: &str| rows(&format!("SELECT DISTINCT tier FROM system.segments WHERE kind = 'segment' AND table_name = '{table}'"));
+    let moves = "SELECT DISTINCT table_name, state FROM system.moves ORDER BY table_name";
+    let definition = "SELECT definition FROM system.tables WHERE table_name = 't'";
+    assert!(rows(definition)[0].ends_with("WITH (tier = 'disk')"), "{:?}", rows(definition));
+    // Another move, so that the thread has looked at both tables.
+    let directory = |name: &str| {
+        let directory = db.file(name);
+        std::fs::create_dir(&directory).unwrap();
+        directory
+    };
+    rows(&format!("ALTER SYSTEM SET object_tier = 'file://{}'", directory("again")));
+    rows("ALTER TABLE u SET TIER object");
+    assert!(soon(|| tier("u") == ["object"]), "{:?}", rows("SELECT * FROM system.moves"));
+    assert!(soon(|| rows(moves) == ["u|done"]), "{:?}", rows("SELECT * FROM system.moves"));
+    assert_eq!(tier("t"), ["pmem"]);
+    // Options other than the tier change as ever.
+    rows("ALTER TABLE t SET (durability = 'async')");
+    rows("ALTER TABLE t SET TIER POLICY ''");
+    rows(&format!("ALTER SYSTEM SET disk_tier = '{}'", directory("other")));
+    let is_moved = || tier("t") == ["disk"] && rows(moves) == ["t|done", "u|done"];
+    assert!(soon(is_moved), "{:?}", rows("SELECT * FROM system.moves"));
+}
+
+#[test]
+fn show_has_the_settings_of_the_store_and_an_empty_text_takes_a_tier_away() {
+    let db = with_tiers();
+    let settings = db.rows("SELECT name, value FROM system.settings WHERE changed_by = 'ALTER SYSTEM'");
+    assert!(settings.len() >= 10, "{settings:?}");
+    for setting in settings {
+        let name = setting.split('|').next().unwrap();
+        assert_eq!(db.rows(&format!("SHOW {name}")), [setting.as_str()]);
+    }
+    for name in ["disk_tier", "object_tier"] {
+        assert_ne!(db.value(&format!("SELECT value FROM system.settings WHERE name = '{name}'")), "");
+        db.run(&format!("ALTER SYSTEM SET {name} = ''"));
+        assert_eq!(db.rows(&format!("SHOW {name}")), [format!("{name}|")]);
+    }
+    assert!(db.error("SET disk_tier = '/mnt'").hint().unwrap().contains("ALTER SYSTEM SET disk_tier"));
+    assert_eq!(db.error("SHOW disk_tiers").hint(), Some("did you mean \"disk_tier\"?"));
+}
+
+#[test]
 fn what_has_no_tier_is_refused() {
     let db = Db::new();
     db.script("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT 1 AS a; COPY BLOBS FROM (SELECT 'b' AS name, 'x'::BYTEA AS content)");
@@ -249,21 +379,32 @@ fn what_has_no_tier_is_refused() {
         ("ALTER SYSTEM SET object_tier = 'ftp://host/dir'", "write s3://bucket/prefix"),
         ("ALTER SYSTEM SET object_tier = 5", "is no URL of an object store"),
         ("ALTER SYSTEM SET memory_tier_limit = 'much'", "is no size"),
+        ("ALTER SYSTEM SET memory_tier_limit = '-1'", "memory_tier_limit must be a size such as '2GiB'"),
+        ("ALTER SYSTEM SET object_tier = 'file:///proc/nowhere'", "directory \"/proc/nowhere\" does not exist"),
         ("ALTER SYSTEM SET pmem_tier_limit = '1GiB'", "memory_tier_limit, disk_tier_limit, object_tier_limit"),
         ("ALTER TABLE t SET TIER POLICY 'disk after 1 day'", "ALTER SYSTEM SET disk_tier"),
         ("ALTER TABLE t SET TIER POLICY 'disk after some time'", "is not a duration"),
         ("ALTER TABLE t SET TIER POLICY 'never'", "is no rule of a tier policy"),
+        ("ALTER TABLE t SET TIER POLICY 'tape after 1 day'", "there is no tier \"tape\""),
+        ("CREATE ARRAY a (x 2) OF REAL WITH (tier = 'disk')", "ALTER SYSTEM SET disk_tier = '/directory'"),
+        ("CREATE ARRAY a (x 2) OF REAL WITH (tier = 'tape')", "the table option tier cannot be 'tape'"),
+        ("CREATE ARRAY a (x 2) OF REAL WITH (tier_policy = 'disk')", "does not say after what time"),
+        ("CREATE ARRAY a (x 2) OF REAL WITH (array = 'a')", "there is no table option \"array\""),
+        ("CREATE ARRAY a (x 2) OF REAL WITH (tier = 'pmem') WITH (tier = 'pmem')", "syntax error"),
         ("CREATE TABLE u (a INT) WITH (tier_policy = 'disk')", "is no rule of a tier policy"),
         ("ALTER SYSTEM SET prefetch = 'maybe'", "write 'on' or 'off'"),
         ("ALTER SYSTEM SET prefetch_share = 1", "write a number from 0"),
+        ("ALTER SYSTEM SET object_tier_compression = 'gzip'", "write 'zstd' or 'none'"),
         ("ALTER SYSTEM SET prefetch_window = 'long'", "is not a duration"),
         ("ALTER TABLE t SET TIER tape", "the tier \"tape\" is not supported"),
         ("ALTER VIEW v SET TIER pmem", "a tier of the view v"),
+        ("ALTER TABLE v SET TIER pmem", "a tier of the view v"),
+        ("ALTER TABLE v SET (tier = 'pmem')", "CREATE OR REPLACE VIEW v AS … gives it another query"),
         ("ALTER BLOB b SET TIER POLICY 'disk after 1 day'", "rules for the tier of the blob b"),
         ("ALTER BLOB b SET TIER object", "ALTER SYSTEM SET object_tier"),
         ("ALTER TABLE nope SET TIER pmem", "does not exist"),
         ("ALTER SYSTEM SET disk_tier = 'relative'", "is no directory"),
-        ("ALTER SYSTEM SET disk_tier = '/proc/nowhere'", "/proc/nowhere"),
+        ("ALTER SYSTEM SET disk_tier = '/proc/nowhere'", "directory \"/proc/nowhere\" does not exist"),
     ] {
         let error = db.error(sql);
         let said = format!("{error} {}", error.hint().unwrap_or_default());

@@ -190,6 +190,7 @@ fn sum(one: &QueryReport, other: &QueryReport) -> QueryReport {
         precopied_bytes: one.precopied_bytes + other.precopied_bytes,
         reread_bytes: one.reread_bytes + other.reread_bytes,
         placed_bytes: one.placed_bytes + other.placed_bytes,
+        staleness_ms: one.staleness_ms.max(other.staleness_ms),
         spilled_bytes: one.spilled_bytes + other.spilled_bytes,
         peak_memory_bytes: one.peak_memory_bytes.max(other.peak_memory_bytes),
     }

@@ -8,13 +8,18 @@ use crate::error::status_in;
 use crate::sessions::Connection;
 
 /// Name and description.
-pub const ACTIONS: [(&str, &str); 9] = [
+pub const ACTIONS: [(&str, &str); 11] = [
     ("checkpoint", "Makes everything committed durable and seals the logs of small writes.\nRequest: empty\nResponse: none"),
     ("compact", "Compacts a table.\nRequest: the name of the table, or JSON {\"schema\": …, \"table\": …}\nResponse: none"),
     (
         "lease",
         "A table as files to map, for clients of this machine.\nRequest: the name of the table, or JSON as in a ticket\nResponse: JSON, and the schema",
     ),
+    (
+        "lease_chunks",
+        "Chunks of an array as ranges of files to map.\nRequest: JSON {\"schema\": …, \"array\": …, \"chunks\": [[0, 0], …]}\nResponse: JSON",
+    ),
+    ("lease_blobs", "Blobs as ranges of files to map.\nRequest: JSON {\"schema\": …, \"blobs\": [\"a\", …]}\nResponse: JSON"),
     ("renew_lease", "Makes a lease last from now.\nRequest: the lease\nResponse: none"),
     ("release_lease", "Ends a lease; what it held may be removed.\nRequest: the lease\nResponse: none"),
     (

@@ -9,6 +9,7 @@
 //! ```
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,11 +167,14 @@ impl Leases {
         self.idle
     }
 
+    pub fn expires_ms(&self) -> u64 {
+        u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX)
+    }
+
     fn lease_info(&self, handle: &Handle, command: &TableCommand, mapped: MappedTable) -> Result<Bytes, Status> {
         let lease = String::from_utf8_lossy(handle).into_owned();
         let parts = mapped.parts.into_iter().map(|part| part_info(part, &lease, command)).collect::<Result<_, Status>>()?;
-        let expires_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
-        let info = LeaseInfo { lease, expires_ms, version: mapped.version, parts };
+        let info = LeaseInfo { lease, expires_ms: self.expires_ms(), version: mapped.version, parts };
         let json = serde_json::to_vec(&info).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
         Ok(json.into())
     }
@@ -218,9 +222,7 @@ fn part_info(part: MappedPart, lease: &str, command: &TableCommand) -> Result<Pa
             return Ok(PartInfo::Ticket { ticket: String::from_utf8_lossy(&ticket.to_json()).into_owned() });
         }
     };
-    let Some(path) = file.path.to_str() else {
-        return Err(Status::failed_precondition("the path of the store is not UTF-8, so it cannot be told; fetch the table by DoGet"));
-    };
+    let path = utf8_path(&file.path)?;
     let pair = |rows: Range<u64>| (rows.start, rows.end);
     let batches = file.batches.into_iter().map(|batch| BatchInfo {
         index: batch.index,
@@ -230,4 +232,9 @@ fn part_info(part: MappedPart, lease: &str, command: &TableCommand) -> Result<Pa
         rows: batch.rows.into_iter().map(pair).collect(),
     });
     Ok(PartInfo::File { file: path.to_string(), size_bytes: file.size_bytes, columns: file.columns, batches: batches.collect() })
+}
+
+pub fn utf8_path(path: &Path) -> Result<&str, Status> {
+    path.to_str()
+        .ok_or_else(|| Status::failed_precondition("the path of the store is not UTF-8, so no file can be handed off; run a query"))
 }

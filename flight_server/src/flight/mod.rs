@@ -5,6 +5,7 @@ mod lease;
 mod listing;
 mod parts;
 mod table;
+mod value_lease;
 
 pub use actions::{ACTIONS, act, table as table_named};
 pub use lease::Leases;

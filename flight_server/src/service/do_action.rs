@@ -10,7 +10,7 @@ use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo, RenewFlightEndpointRequest,
 };
 use bytes::Bytes;
-use flight_wire::{TableCommand, is_json, progress_json};
+use flight_wire::{BlobsCommand, ChunksCommand, TableCommand, is_json, progress_json};
 use prost::Message;
 use serde::Deserialize;
 use tonic::{Response, Status};
@@ -136,6 +136,14 @@ impl Service {
                 self.leases.check_allowed(caller)?;
                 let answers = self.leases.lease(caller, self.sessions.lease(caller)?, &table_named(body)?).await?;
                 Ok(Response::new(Box::pin(futures::stream::iter(answers.map(|body| Ok(arrow_flight::Result { body }))))))
+            }
+            "lease_chunks" => {
+                self.leases.check_allowed(caller)?;
+                answered(self.leases.lease_chunks(caller, self.sessions.lease(caller)?, &ChunksCommand::of_json(body)?).await?)
+            }
+            "lease_blobs" => {
+                self.leases.check_allowed(caller)?;
+                answered(self.leases.lease_blobs(caller, self.sessions.lease(caller)?, &BlobsCommand::of_json(body)?).await?)
             }
             "renew_lease" => self.leases.renew(caller, body).and_then(|()| nothing()),
             "release_lease" => self.leases.release(caller, body).and_then(|()| nothing()),

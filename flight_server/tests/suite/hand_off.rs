@@ -1,4 +1,4 @@
-//! Hand-off of tables as files that a program of the same machine maps: a lease describes the table, and keeps its files.
+//! Hand-off of tables, chunks of arrays and blobs as files that a program of the same machine maps: a lease describes them, and keeps the files.
 
 use std::fs::File;
 use std::time::Duration;
@@ -220,6 +220,66 @@ fn only_tables_can_be_leased() {
     assert_eq!(refused(r#"{"table": "t", "columns": ["missing"]}"#), Code::InvalidArgument);
     assert_eq!(refused(r#"{"table": "t", "version": 1}"#), Code::InvalidArgument);
     assert_eq!(refused(""), Code::InvalidArgument);
+    assert_eq!(served.stat("leases"), 0);
+}
+
+/// Reads the values of a lease as a client does: ranges of bytes of files.
+fn values(answer: &Value) -> Vec<Option<Vec<u8>>> {
+    let read = |range: &Value| {
+        let file = &answer["files"][range["file"].as_u64()? as usize];
+        let bytes = std::fs::read(file["file"].as_str().unwrap()).unwrap();
+        assert_eq!(bytes.len() as u64, file["size_bytes"]);
+        let (offset, length) = (range["offset"].as_u64().unwrap() as usize, range["length"].as_u64().unwrap() as usize);
+        Some(bytes[offset..offset + length].to_vec())
+    };
+    answer["ranges"].as_array().unwrap().iter().map(read).collect()
+}
+
+fn lease_of_values(served: &Served, action: &str, body: &str) -> Value {
+    serde_json::from_slice(&served.act(action, body.to_string()).unwrap()[0]).unwrap()
+}
+
+#[test]
+fn chunks_of_an_array_are_ranges_of_files_which_a_lease_keeps() {
+    let served = served();
+    served.update("ALTER SYSTEM SET retention = '0'");
+    served.update("CREATE ARRAY grid (y 300, x 300) OF DOUBLE CHUNK (100, 100)");
+    served.update("UPDATE ARRAY grid SET REGION [0:200, 0:100] = 7");
+    served.update("CHECKPOINT");
+    let answer = lease_of_values(&served, "lease_chunks", r#"{"array": "grid", "chunks": [[1, 0], [2, 2], [0, 0], [1, 0]]}"#);
+    assert_eq!((&answer["cell_type"], &answer["chunk"]), (&"DOUBLE".into(), &serde_json::json!([100, 100])));
+    served.update("DROP ARRAY grid");
+    let sevens: Vec<u8> = std::iter::repeat_n(7_f64.to_le_bytes(), 10_000).flatten().collect();
+    assert_eq!(values(&answer), [Some(sevens.clone()), None, Some(sevens.clone()), Some(sevens)]);
+    assert_eq!(answer["ranges"][1], Value::Null, "it was never written");
+    served.act("release_lease", answer["lease"].as_str().unwrap().to_string()).unwrap();
+    assert_eq!(served.stat("leases"), 0);
+}
+
+#[test]
+fn blobs_are_ranges_of_files_and_those_in_the_log_are_not() {
+    let served = served();
+    let content = |letter: &str| format!("SELECT 'blob {letter}' AS name, CAST(repeat('{letter}', 400000) AS BYTEA) AS content");
+    served.update(&format!("COPY BLOBS FROM ({} UNION ALL {})", content("a"), content("b")));
+    served.update("COPY BLOBS FROM (SELECT 'small' AS name, CAST('few' AS BYTEA) AS content)");
+    let answer = lease_of_values(&served, "lease_blobs", r#"{"blobs": ["blob b", "none", "small", "blob a"]}"#);
+    assert_eq!(values(&answer), [Some(vec![b'b'; 400_000]), None, None, Some(vec![b'a'; 400_000])]);
+    assert_eq!((&answer["ranges"][1], &answer["ranges"][2]), (&Value::Null, &serde_json::json!({})));
+    assert_eq!(answer["files"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_wrong_request_for_values_keeps_no_lease() {
+    let served = served();
+    served.update("CREATE ARRAY grid (y 300, x 300) OF DOUBLE");
+    served.update("CREATE TABLE t AS SELECT 1 AS a");
+    let refused = |action: &str, body: &str| served.act(action, body.to_string()).unwrap_err().code();
+    assert_eq!(refused("lease_chunks", r#"{"array": "none", "chunks": [[0, 0]]}"#), Code::NotFound);
+    assert_eq!(refused("lease_chunks", r#"{"array": "t", "chunks": [[0]]}"#), Code::NotFound);
+    assert_eq!(refused("lease_chunks", r#"{"array": "grid", "chunks": [[0]]}"#), Code::InvalidArgument);
+    assert_eq!(refused("lease_chunks", r#"{"array": "grid"}"#), Code::InvalidArgument);
+    assert_eq!(refused("lease_blobs", r#"{"blobs": "a"}"#), Code::InvalidArgument);
+    assert_eq!(refused("lease_blobs", ""), Code::InvalidArgument);
     assert_eq!(served.stat("leases"), 0);
 }
 

@@ -42,6 +42,7 @@ fn report_value(report: &QueryReport, kind: StatementKind) -> Value {
         "precopied_bytes": report.precopied_bytes,
         "reread_bytes": report.reread_bytes,
         "placed_bytes": report.placed_bytes,
+        "staleness_ms": report.staleness_ms,
         "spilled_bytes": report.spilled_bytes,
         "peak_memory_bytes": report.peak_memory_bytes,
         "planning_ms": rounded(report.planning_ms),
@@ -97,6 +98,7 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         precopied_bytes: count("precopied_bytes"),
         reread_bytes: count("reread_bytes"),
         placed_bytes: count("placed_bytes"),
+        staleness_ms: count("staleness_ms"),
         spilled_bytes: count("spilled_bytes"),
         peak_memory_bytes: count("peak_memory_bytes"),
     };
@@ -138,6 +140,7 @@ mod tests {
             spilled_bytes: 9,
             precopied_bytes: 5,
             placed_bytes: 4,
+            staleness_ms: 6,
             ..QueryReport::default()
         };
         assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));

@@ -60,7 +60,7 @@ pub enum PutMode {
 
 pub const DEFAULT_SCHEMA: &str = "main";
 
-fn default_schema() -> String {
+pub(crate) fn default_schema() -> String {
     DEFAULT_SCHEMA.to_string()
 }
 
@@ -160,7 +160,7 @@ fn of_path(path: &[String]) -> Result<(String, String), Status> {
     }
 }
 
-fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Status> {
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Status> {
     if json.len() > JSON_BYTES_MAX {
         return Err(Status::invalid_argument(format!("a command of {} bytes is longer than {JSON_BYTES_MAX}", json.len())));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path as FilePath;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -58,13 +58,15 @@ impl Location {
         Ok(Location { store, path, is_local })
     }
 
+    /// Its place on this machine, if the object store is a directory.
+    pub fn local_path(&self) -> Option<PathBuf> {
+        self.is_local.then(|| PathBuf::from(format!("/{}", self.path)))
+    }
+
     /// Makes a file that was written durable, if the object store is a directory. Others are durable when they answer.
     pub fn sync(&self) -> Result<()> {
-        if !self.is_local {
-            return Ok(());
-        }
-        let path = format!("/{}", self.path);
-        let mut name = Some(FilePath::new(&path));
+        let Some(path) = self.local_path() else { return Ok(()) };
+        let mut name = Some(path.as_path());
         // The directories above may be new.
         while let Some(path) = name.filter(|path| path.parent().is_some()) {
             let synced = File::open(path).and_then(|file| file.sync_all());

@@ -1,6 +1,7 @@
 //! Reads and writes files by their URLs.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
@@ -19,6 +20,11 @@ const PARALLEL_REQUESTS: usize = 8;
 pub fn check_url(url: &str) -> Result<String> {
     Location::of(url)?;
     Ok(url.trim_end_matches('/').to_string())
+}
+
+/// The directory of this machine that stands for an object store; `None` for all others.
+pub fn directory_of(url: &str) -> Result<Option<PathBuf>> {
+    Ok(Location::of(url)?.local_path())
 }
 
 /// Writes a whole file. `go_on` is called with the bytes of each step, and ends the work by an error.
@@ -65,10 +71,14 @@ pub fn read_ranges(url: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
     })
 }
 
+pub fn size_bytes(url: &str) -> Result<u64> {
+    let location = Location::of(url)?;
+    Ok(wait("read", url, async move { location.store.head(&location.path).await })?.size)
+}
+
 /// Reads a whole file, piece by piece.
 pub fn read_all<E: From<ObjectError>>(url: &str, take: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let location = Location::of(url)?;
-    let size_bytes = wait("read", url, async move { location.store.head(&location.path).await })?.size;
+    let size_bytes = size_bytes(url)?;
     let starts: Vec<u64> = (0..size_bytes).step_by(PART_BYTES).collect();
     for starts in starts.chunks(PARALLEL_REQUESTS) {
         let ranges: Vec<_> = starts.iter().map(|start| *start..(start + PART_BYTES as u64).min(size_bytes)).collect();

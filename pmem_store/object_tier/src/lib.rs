@@ -12,7 +12,7 @@ mod files;
 mod runtime;
 
 pub use bytes::Bytes;
-pub use files::{check_url, in_background, list, put, read, read_all, read_ranges, remove};
+pub use files::{check_url, directory_of, in_background, list, put, read, read_all, read_ranges, remove, size_bytes};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {

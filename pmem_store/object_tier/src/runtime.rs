@@ -23,7 +23,7 @@ pub fn wait<T: Send + 'static>(
     url: &str,
     work: impl Future<Output = object_store::Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let failed = |reason: String| ObjectError::Failed { action, url: url.to_string(), reason };
+    let failed = |reason: String| ObjectError::Failed { action, url: url.to_string(), reason: with_advice(url, reason) };
     let runtime = RUNTIME.as_ref().map_err(|error| failed(error.to_string()))?;
     let (sender, receiver) = sync_channel(1);
     runtime.spawn(async move { sender.send(work.await) });
@@ -49,8 +49,49 @@ fn reason(error: &str) -> String {
     }
 }
 
+/// Where clients look for credentials if the environment has none: a service of the providers' machines.
+const METADATA_SERVICES: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
+/// All that is said of a URL that begins with `http:` where only `https:` is allowed.
+const REFUSED_SCHEME: &str = "builder error";
+
+/// The reason, and the variables of the environment whose lack explains it.
+fn with_advice(url: &str, reason: String) -> String {
+    let (credentials, allow_http) = match url.split_once("://") {
+        Some(("s3", _)) => ("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "AWS_ALLOW_HTTP"),
+        Some(("gs", _)) => ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_ALLOW_HTTP"),
+        Some(("az", _)) => ("AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY", "AZURE_ALLOW_HTTP"),
+        _ => return reason,
+    };
+    match () {
+        () if METADATA_SERVICES.iter().any(|service| reason.contains(service)) => {
+            format!("{reason}; there are no credentials, which come from {credentials} in the environment")
+        }
+        () if reason.contains(REFUSED_SCHEME) => format!("{reason}; an endpoint without TLS needs {allow_http}=true in the environment"),
+        () => reason,
+    }
+}
+
 pub fn in_background(work: impl FnOnce() + Send + 'static) {
     if let Ok(runtime) = RUNTIME.as_ref() {
         runtime.spawn_blocking(work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_variables_that_are_missing() {
+        let advice = |url: &str, reason: &str| with_advice(url, reason.to_string()).replace(reason, "");
+        let asked = "Error performing PUT http://169.254.169.254/latest/api/token in 8s";
+        assert_eq!(
+            advice("s3://b/p", asked),
+            "; there are no credentials, which come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+        );
+        assert!(advice("gs://b/p", "GET http://metadata.google.internal/x failed").contains("GOOGLE_APPLICATION_CREDENTIALS"));
+        assert!(advice("s3://b/p", "HTTP error: builder error").ends_with("needs AWS_ALLOW_HTTP=true in the environment"));
+        assert_eq!(advice("s3://b/p", "HTTP error: error sending request"), "");
+        assert_eq!(advice("file:///b/p", asked), "");
     }
 }

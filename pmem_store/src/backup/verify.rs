@@ -75,7 +75,7 @@ pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Resul
     }
     let segment = Segment::open(path, sealed).map_err(|error| problem_of(&error))?;
     let mut problems = Vec::new();
-    segment.verify_all(&mut problems);
+    segment.verify_all(&mut problems).map_err(|error| problem_of(&error))?;
     if segment.row_count() as u64 != sealed.row_count {
         problems.push(format!("\"{}\" has {} rows, expected {}", path.display(), segment.row_count(), sealed.row_count));
     }

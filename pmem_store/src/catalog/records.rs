@@ -37,6 +37,13 @@ pub struct StoreRecord {
     pub tier_limits: BTreeMap<String, u64>,
     #[serde(default)]
     pub prefetch: PrefetchSettings,
+    /// Whether what moves to the tier in an object store is compressed.
+    #[serde(default = "compresses_objects")]
+    pub compresses_objects: bool,
+}
+
+fn compresses_objects() -> bool {
+    true
 }
 
 /// When the rest of what belongs together is copied to memory.

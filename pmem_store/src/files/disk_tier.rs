@@ -57,7 +57,7 @@ impl DiskTier {
 
     /// Whether any store has it. If none has, its disk may not be mounted.
     pub fn has_owner(&self) -> bool {
-        self.root.join(OWNER_FILE).exists()
+        has_owner(&self.root)
     }
 
     /// Removes files of segments whose names lead nowhere: they are gone, or have their bytes themselves. What cannot be looked at stays.
@@ -95,6 +95,15 @@ pub fn remove_of_tier(file: &Path, store: &Path) {
             tracing::warn!(path = %file.display(), "the file is not removed: its directory belongs to another store, of which this may be a copy")
         }
     }
+}
+
+/// As [`DiskTier::has_owner`], of the part that this file is in.
+pub fn has_owner_above(file: &Path) -> bool {
+    file.parent().and_then(Path::parent).is_some_and(has_owner)
+}
+
+fn has_owner(root: &Path) -> bool {
+    root.join(OWNER_FILE).exists()
 }
 
 fn belongs_to(root: &Path, store: &Path) -> bool {

@@ -5,12 +5,16 @@ use std::io::Write;
 use std::path::Path;
 
 use object_tier::ObjectError;
+use zstd::stream::write::Decoder;
 
 use super::disk_tier::is_unlinked;
 use super::segment_path;
 use super::tier_owner::{OWNER_FILE, is_owner, living_owner, owner_text};
 use crate::clock::now_ms;
 use crate::error::{Result, StoreError};
+
+/// Behind the names of files that are compressed with zstd.
+const COMPRESSED_SUFFIX: &str = ".zst";
 
 #[derive(Debug)]
 pub struct ObjectTier {
@@ -27,8 +31,9 @@ impl ObjectTier {
     }
 
     /// A name that no file has had: an earlier file of the segment may be removed while this one is written.
-    pub fn new_file(&self, table: u64, segment: u64) -> String {
-        format!("{}/{table}/{segment}-{:x}.arrow", self.root, now_ms())
+    pub fn new_file(&self, table: u64, segment: u64, is_compressed: bool) -> String {
+        let suffix = if is_compressed { COMPRESSED_SUFFIX } else { "" };
+        format!("{}/{table}/{segment}-{:x}.arrow{suffix}", self.root, now_ms())
     }
 
     /// From now on it belongs to the store in this directory, unless the one that has it is still there.
@@ -78,6 +83,10 @@ impl ObjectTier {
     }
 }
 
+pub fn is_compressed(url: &str) -> bool {
+    url.ends_with(COMPRESSED_SUFFIX)
+}
+
 fn belongs_to(root: &str, store: &Path) -> Result<bool> {
     Ok(is_owner(&object_tier::read(&format!("{root}/{OWNER_FILE}"))?, store))
 }
@@ -104,7 +113,13 @@ pub fn download(url: &str, segment: &Path) -> Result<File> {
     let dir = segment.parent().unwrap_or(segment);
     let failed = |error| StoreError::io("write", dir, error);
     let mut file = tempfile::tempfile_in(dir).map_err(failed)?;
-    object_tier::read_all(url, &mut |bytes| file.write_all(bytes).map_err(failed))?;
+    if is_compressed(url) {
+        let mut decoder = Decoder::new(&mut file).map_err(failed)?;
+        object_tier::read_all(url, &mut |bytes| decoder.write_all(bytes).map_err(failed))?;
+        decoder.flush().map_err(failed)?;
+    } else {
+        object_tier::read_all(url, &mut |bytes| file.write_all(bytes).map_err(failed))?;
+    }
     std::io::Seek::rewind(&mut file).map_err(failed)?;
     Ok(file)
 }

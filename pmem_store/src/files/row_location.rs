@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use ::object_tier::ObjectError;
+
 use super::{disk_tier, object_tier};
 use crate::error::{Result, StoreError};
 
@@ -24,6 +26,15 @@ impl RowLocation {
                 Some(url) => RowLocation::Object(url.to_string()),
                 None => RowLocation::Disk(target),
             },
+        }
+    }
+
+    /// Whether it can be known now what is there. If not, the object store does not answer, or the disk of the tier is not mounted.
+    pub fn is_reachable(&self) -> bool {
+        match self {
+            RowLocation::Store => true,
+            RowLocation::Disk(file) => disk_tier::has_owner_above(file),
+            RowLocation::Object(url) => !matches!(::object_tier::size_bytes(url), Err(ObjectError::Failed { .. })),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The bytes of blobs: a row for each, with the id of its object. They are read where they lie. Each tier that some blob was given has a table of
 //! its own, whose segments the maintenance moves as those of any table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, LargeBinaryArray, RecordBatch};
@@ -10,12 +10,15 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::BLOBS_TABLE;
 use super::record::{ObjectId, ObjectRecord};
-use super::rows::{ID, RowPosition, by_part, ids_of, own_table, visit_ids};
-use crate::catalog::TIER_OPTION;
+use super::rows::{ID, Part, RowPosition, by_part, ids_of, own_table, parts, visit_ids};
+use super::search::Rows;
+use super::stored_bytes::StoredBytes;
+use crate::catalog::{TIER_OPTION, TableId};
 use crate::error::{Result, StoreError};
 use crate::segment::{kept_local, storable_schema};
 use crate::snapshot::{Snapshot, TableSnapshot};
-use crate::tiers::Tier;
+use crate::state::TableSegment;
+use crate::tiers::{Tier, check_memory, is_slow_tier};
 use crate::transaction::Transaction;
 
 const CONTENT: usize = 1;
@@ -58,18 +61,86 @@ impl Blobs {
 
     /// The same for several blobs, by id.
     pub fn contents(&self, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, Buffer>> {
+        let stored = self.stored(ids, true)?.into_iter();
+        Ok(stored.filter_map(|(id, content)| Some((id, content.bytes?))).collect())
+    }
+
+    /// The same with where they lie. Nothing is fetched from an object store.
+    pub fn near(&self, ids: &[ObjectId]) -> Result<BTreeMap<ObjectId, StoredBytes>> {
+        self.stored(ids, false)
+    }
+
+    fn stored(&self, ids: &[ObjectId], fetches: bool) -> Result<BTreeMap<ObjectId, StoredBytes>> {
+        let wanted: BTreeSet<i64> = ids.iter().map(|id| *id as i64).collect();
         let mut found = BTreeMap::new();
         for table in &self.tables {
             let mut read_bytes = 0;
-            visit_ids(Some(table), ids, &[ID, CONTENT], |_, rows, row, _| {
-                let content = bytes_of(rows.column(CONTENT).as_binary::<i64>(), row);
-                read_bytes += content.len() as u64;
-                found.insert(ids_of(rows)[row] as ObjectId, content);
-                Ok(())
-            })?;
+            // Prefetches are decided by the reads of each blob there.
+            let is_slow = table.record().options.get(TIER_OPTION).is_some_and(|tier| is_slow_tier(tier));
+            for part in parts(Some(table)) {
+                let rows = part.rows_with_ids(&wanted)?;
+                let segment = match &part {
+                    Part::Segment(segment) if !rows.is_empty() => Some(segment.open()?),
+                    _ => None,
+                };
+                let far = segment.as_ref().filter(|segment| !fetches && segment.durable_tier() == Tier::Object);
+                let is_near = |row: &u32| far.is_none_or(|segment| segment.is_fetched(segment.batch_of(*row as usize), &[CONTENT]));
+                let (near, far): (Vec<u32>, Vec<u32>) = rows.iter().partition(|row| is_near(row));
+                part.visit(&Rows::Few(near), &[ID, CONTENT], |rows, row, _| {
+                    let (id, bytes) = (ids_of(rows)[row] as ObjectId, bytes_of(rows.column(CONTENT).as_binary::<i64>(), row));
+                    read_bytes += bytes.len() as u64;
+                    if is_slow {
+                        table.count_read_of_blob(id, bytes.len() as u64);
+                    }
+                    found.insert(id, StoredBytes { bytes: Some(bytes), segment: segment.clone() });
+                    Ok(())
+                })?;
+                part.visit(&Rows::Few(far), &[ID], |rows, row, _| {
+                    found.insert(ids_of(rows)[row] as ObjectId, StoredBytes { bytes: None, segment: segment.clone() });
+                    Ok(())
+                })?;
+            }
             table.touches().add(read_bytes);
         }
         Ok(found)
+    }
+}
+
+/// Blobs of one segment, which lies in a slower tier than the store's directory.
+#[derive(Debug)]
+pub struct SlowBlobs {
+    pub table: TableId,
+    pub segment: TableSegment,
+    batches: BTreeSet<usize>,
+}
+
+impl SlowBlobs {
+    /// Fetches them from the object store that they lie in, if they do, and if there is room; returns the bytes that were fetched.
+    pub fn fetch(&self) -> Result<u64> {
+        let segment = self.segment.open()?;
+        let missing: Vec<usize> = self.batches.iter().copied().filter(|batch| !segment.is_fetched(*batch, &[CONTENT])).collect();
+        let bytes = missing.iter().map(|batch| segment.touched_bytes(*batch, CONTENT, segment.batch_rows(*batch).len()) as u64).sum();
+        check_memory(bytes)?;
+        Ok(segment.fetch(&missing, &[CONTENT])?.size_bytes)
+    }
+}
+
+impl Blobs {
+    /// Where those of these blobs lie that are in slower tiers than the store's directory.
+    pub fn slow(&self, ids: &[ObjectId]) -> Result<Vec<SlowBlobs>> {
+        let mut found: BTreeMap<u64, SlowBlobs> = BTreeMap::new();
+        for table in &self.tables {
+            visit_ids(Some(table), ids, &[ID], |part, _, _, row| {
+                let Part::Segment(segment) = part else { return Ok(()) };
+                if segment.durable_tier() > Tier::Pmem {
+                    let new = || SlowBlobs { table: table.record().id, segment: (*segment).clone(), batches: BTreeSet::new() };
+                    let batch = segment.open()?.batch_of(row as usize);
+                    found.entry(segment.id()).or_insert_with(new).batches.insert(batch);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found.into_values().collect())
     }
 }
 
@@ -137,7 +208,7 @@ impl Transaction {
         for table in self.snapshot().blobs()?.tables {
             let mut positions = Vec::new();
             visit_ids(Some(&table), ids, &[ID], |part, _, _, row| {
-                positions.push(RowPosition { part, row });
+                positions.push(RowPosition { part: part.id(), row });
                 Ok(())
             })?;
             let rows = by_part(positions);

@@ -13,12 +13,14 @@ mod put;
 mod record;
 mod rows;
 mod search;
+mod stored_bytes;
 mod table;
 
-pub use blobs::Blobs;
+pub use blobs::{Blobs, SlowBlobs};
 pub use catalog::ObjectCatalog;
 pub use predicate::{Comparison, Predicate, PropertyKey, compare};
 pub use record::{ObjectId, ObjectKind, ObjectRecord};
+pub use stored_bytes::{FileRange, StoredBytes};
 pub use table::{Objects, ObjectsStamp};
 
 /// The tables are in the namespace `system`, whose tables statements cannot change.

@@ -79,12 +79,12 @@ pub fn visit_ids(
     table: Option<&TableSnapshot>,
     ids: &[u64],
     columns: &[usize],
-    mut visit: impl FnMut(u64, &RecordBatch, usize, u32) -> Result<()>,
+    mut visit: impl FnMut(&Part<'_>, &RecordBatch, usize, u32) -> Result<()>,
 ) -> Result<()> {
     let wanted: BTreeSet<i64> = ids.iter().map(|id| *id as i64).collect();
     for part in parts(table) {
         let rows = part.rows_with_ids(&wanted)?;
-        part.visit(&Rows::Few(rows), columns, |rows, row, position| visit(part.id(), rows, row, position))?;
+        part.visit(&Rows::Few(rows), columns, |rows, row, position| visit(&part, rows, row, position))?;
     }
     Ok(())
 }

@@ -201,7 +201,7 @@ impl Objects {
         let mut found = HashMap::with_capacity(ids.len());
         visit_ids(self.table.as_ref(), ids, &[ID, PROPERTIES], |part, rows, row, position| {
             let name = unique_name(rows.column(1).as_binary_view().value(row))?;
-            found.insert(ids_of(rows)[row] as ObjectId, (RowPosition { part, row: position }, name));
+            found.insert(ids_of(rows)[row] as ObjectId, (RowPosition { part: part.id(), row: position }, name));
             Ok(())
         })?;
         Ok(found)

@@ -28,7 +28,6 @@ use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 use crate::files::RowLocation;
 use crate::mapping::{Mapping, MappingError};
-pub use fetch::Fetched;
 
 /// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
 /// handed out stays valid for as long as it (and with it the mapping) is held.
@@ -102,7 +101,7 @@ impl Mapped {
 
     /// The copy in memory, if its bytes are fetched as they are needed.
     fn partial(&self) -> Option<&Arc<StagedFile>> {
-        self.staged.as_ref().filter(|staged| staged.url.is_some())
+        self.staged.as_ref().filter(|staged| staged.source.is_some())
     }
 
     fn of(mapping: Arc<Mapping>, staged: Option<Arc<StagedFile>>) -> Mapped {
@@ -218,7 +217,7 @@ impl Segment {
     pub fn is_in_memory(&self) -> bool {
         let slot = self.data.mapped.lock();
         let Some(staged) = slot.as_ref().and_then(|mapped| mapped.staged.as_ref()) else { return false };
-        staged.url.is_none() || self.all_missing().is_empty()
+        staged.source.is_none() || self.all_missing().is_empty()
     }
 
     /// Whether it is read from a copy in memory, perhaps of some of its bytes.
@@ -284,6 +283,11 @@ impl Segment {
     /// The rows of batch `index`, as positions in the segment.
     pub fn batch_rows(&self, index: usize) -> std::ops::Range<usize> {
         self.batch_starts[index]..self.batch_starts[index + 1]
+    }
+
+    /// The batch that has a row of the segment.
+    pub fn batch_of(&self, row: usize) -> usize {
+        self.batch_starts.partition_point(|start| *start <= row).saturating_sub(1)
     }
 
     pub fn batch_place(&self, index: usize) -> BatchPlace {
@@ -435,13 +439,9 @@ impl Segment {
         data.child_data().iter().try_for_each(|child| self.each_buffer(bytes, child, visit))
     }
 
-    /// Verifies every byte of the segment; returns how many buffers and bytes were read.
-    pub fn verify_all(&self, problems: &mut Vec<String>) -> (u64, u64) {
-        let verified = self.mapped().and_then(|mapped| self.verify_mapped(&mapped, &mut |_| Ok(()), problems));
-        verified.unwrap_or_else(|error| {
-            problems.push(error.to_string());
-            (0, 0)
-        })
+    /// Verifies every byte of the segment; returns how many buffers and bytes were read. An error says why they could not be.
+    pub fn verify_all(&self, problems: &mut Vec<String>) -> Result<(u64, u64)> {
+        self.verify_mapped(&self.mapped()?, &mut |_| Ok(()), problems)
     }
 
     fn verify_mapped(&self, mapped: &Mapped, go_on: &mut dyn FnMut(u64) -> Result<()>, problems: &mut Vec<String>) -> Result<(u64, u64)> {

@@ -2,7 +2,7 @@
 //!
 //! It is a hint and no data: a file beside the catalog keeps it from one process to the next, and whoever loses that file loses nothing else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +62,11 @@ impl Touches {
         }
     }
 
+    /// Whether somebody wants to know of reads of other tiers.
+    pub fn is_watched(&self) -> bool {
+        self.tier_reads.0.get().is_some()
+    }
+
     /// The same for rows of another tier than the store's directory.
     pub fn add_of_tier(&self, bytes: u64) {
         self.add(bytes);
@@ -103,7 +108,8 @@ fn decayed(bytes: u64, then_ms: u64, now_ms: u64) -> u64 {
 pub struct TableTouches {
     path: PathBuf,
     tier_reads: Arc<TierReads>,
-    of: Mutex<HashMap<TableId, Arc<Touches>>>,
+    /// By table, or blob in a slower tier.
+    of: Mutex<HashMap<u64, Arc<Touches>>>,
 }
 
 impl TableTouches {
@@ -122,9 +128,15 @@ impl TableTouches {
         TableTouches { path, tier_reads, of: Mutex::new(of) }
     }
 
-    pub fn of(&self, table: TableId) -> Arc<Touches> {
+    pub fn of(&self, object: u64) -> Arc<Touches> {
         let new = || Arc::new(Touches { tier_reads: Arc::clone(&self.tier_reads), ..Touches::default() });
-        Arc::clone(self.of.lock().entry(table).or_insert_with(new))
+        Arc::clone(self.of.lock().entry(object).or_insert_with(new))
+    }
+
+    /// The objects that were read after a time.
+    pub fn since(&self, since_ms: u64) -> Vec<u64> {
+        let of = self.of.lock();
+        of.iter().filter(|(_, touches)| touches.last_ms().is_some_and(|last_ms| last_ms > since_ms)).map(|(id, _)| *id).collect()
     }
 
     /// From now on `tell` is called at each read of another tier. Whoever comes first stays.
@@ -132,18 +144,23 @@ impl TableTouches {
         let _ = self.tier_reads.0.set(Box::new(tell));
     }
 
-    /// Keeps those of the tables that there still are.
-    pub fn save(&self, exists: impl Fn(TableId) -> bool) {
+    /// Keeps those of the tables that there still are. Those of blobs, which may be many, are forgotten after `blobs_ms`.
+    pub fn save(&self, tables: &HashSet<TableId>, blobs_ms: u64) {
         let mut of = self.of.lock();
+        let blobs_since_ms = now_ms().saturating_sub(blobs_ms);
         // Those that somebody holds will be counted in.
-        of.retain(|table, touches| exists(*table) && (touches.last_use_ms() > 0 || Arc::strong_count(touches) > 1));
+        of.retain(|object, touches| match tables.contains(object) {
+            true => touches.last_use_ms() > 0 || Arc::strong_count(touches) > 1,
+            false => touches.last_use_ms() > blobs_since_ms,
+        });
         let record = |touches: &Touches| TouchesRecord {
             bytes: touches.bytes(),
             recent_bytes: touches.recent_bytes.load(Ordering::Relaxed),
             last_ms: touches.last_ms.load(Ordering::Relaxed),
             changed_ms: touches.changed_ms.load(Ordering::Relaxed),
         };
-        let records: HashMap<TableId, TouchesRecord> = of.iter().map(|(table, touches)| (*table, record(touches))).collect();
+        let of_tables = of.iter().filter(|(object, _)| tables.contains(object));
+        let records: HashMap<TableId, TouchesRecord> = of_tables.map(|(table, touches)| (*table, record(touches))).collect();
         drop(of);
         let new = self.path.with_extension("new");
         let written = serde_json::to_vec(&records).map_err(std::io::Error::from).and_then(|bytes| fs::write(&new, bytes));
@@ -169,7 +186,7 @@ mod tests {
         let touches = TableTouches::load(dir.path());
         touches.of(7).add(100);
         touches.of(8).add(100);
-        touches.save(|table| table == 7);
+        touches.save(&HashSet::from([7]), 0);
         assert_eq!((TableTouches::load(dir.path()).of(7).bytes(), TableTouches::load(dir.path()).of(8).bytes()), (100, 0));
         fs::write(dir.path().join(TOUCHES_FILE), "{").unwrap();
         assert_eq!(TableTouches::load(dir.path()).of(7).bytes(), 0);

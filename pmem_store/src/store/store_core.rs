@@ -81,7 +81,10 @@ impl StoreCore {
     /// A process that only reads has no right to write there.
     pub fn save_touches(&self) {
         if !self.options.read_only && !self.poison.is_set() {
-            self.shared.touches.save(|table| self.publisher.with_state(|state| state.table_by_id(table).is_some()));
+            let tables = self.publisher.with_state(|state| state.tables.iter().map(|table| table.record.id).collect());
+            let prefetch_window_ms =
+                CatalogReader::begin(&self.database).and_then(|reader| reader.store()).map_or(0, |store| store.prefetch.window_ms);
+            self.shared.touches.save(&tables, prefetch_window_ms);
         }
     }
 

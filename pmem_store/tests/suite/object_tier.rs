@@ -40,7 +40,7 @@ fn objects_below(objects: &TempDir) -> Vec<PathBuf> {
     files_below(objects.path())
         .into_iter()
         .map(|path| objects.path().join(path))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "arrow"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "arrow" || extension == "zst"))
         .collect()
 }
 
@@ -59,6 +59,7 @@ fn all(table: &TableSnapshot) -> RecordBatch {
 #[test]
 fn rows_of_the_object_tier_are_fetched_column_by_column() {
     let (dir, objects, store) = with_objects();
+    store.set_object_compression(false).unwrap();
     let before = all(&table(&store, "t"));
     let moved = move_all(&store, Tier::Object).unwrap();
     assert_eq!(move_all(&store, Tier::Object).unwrap(), 0);
@@ -78,6 +79,30 @@ fn rows_of_the_object_tier_are_fetched_column_by_column() {
     assert_eq!(all(&table(&store, "t")), wide());
     drop((segment, store));
     assert_eq!(all(&table(&open_read_only(dir.path()).unwrap(), "t")), wide());
+}
+
+#[test]
+fn what_is_compressed_is_fetched_buffer_by_buffer_and_is_the_arrow_file_for_everybody_else() {
+    let (dir, objects, store) = with_objects();
+    let file = fs::read(table(&store, "t").segments()[0].path()).unwrap();
+    move_all(&store, Tier::Object).unwrap();
+    let compressed = fs::read(&objects_below(&objects)[0]).unwrap();
+    assert!(compressed.len() < file.len() / 2, "{} of {}", compressed.len(), file.len());
+    assert!(zstd::stream::decode_all(compressed.as_slice()).unwrap() == file);
+    drop(store);
+    let store = open(dir.path());
+    let segment = table(&store, "t").segments()[0].open().unwrap();
+    let fetched = segment.fetch(&[0], &[0]).unwrap();
+    assert!(fetched.size_bytes > 0 && fetched.size_bytes < segment.batch_rows(0).len() as u64 * 8, "{fetched:?}");
+    assert!(segment.is_fetched(0, &[0]) && !segment.is_fetched(0, &[0, 1]) && !segment.is_fetched(1, &[0]));
+    assert_eq!(all(&table(&store, "t")), wide());
+    // What was moved before stays as it is.
+    store.set_object_compression(false).unwrap();
+    drop((segment, store));
+    let store = open(dir.path());
+    assert_eq!(all(&table(&store, "t")), wide());
+    move_all(&store, Tier::Pmem).unwrap();
+    assert!(fs::read(table(&store, "t").segments()[0].path()).unwrap() == file);
 }
 
 #[test]
@@ -108,6 +133,8 @@ fn a_reader_goes_on_when_the_rows_have_moved() {
         let segment = Segment::open(table(&store, "t").segments()[0].path(), &sealed).unwrap();
         segment.fetch(&[0], &[0]).unwrap();
         move_all(&store, Tier::Pmem).unwrap();
+        // The file is another one, too.
+        store.set_object_compression(false).unwrap();
         move_all(&store, to).unwrap();
         assert!(soon(|| objects_below(&objects).len() == usize::from(to == Tier::Object)));
         assert_eq!(read_segment(&segment), wide());
@@ -140,6 +167,7 @@ fn an_object_store_that_is_gone_fails_what_needs_it_and_loses_nothing() {
 #[test]
 fn a_damaged_object_is_an_error_for_the_query_that_touches_it() {
     let (dir, objects, store) = with_objects();
+    store.set_object_compression(false).unwrap();
     let place = table(&store, "t").segments()[0].open().unwrap().batch_place(0);
     move_all(&store, Tier::Object).unwrap();
     drop(store);
@@ -153,6 +181,54 @@ fn a_damaged_object_is_an_error_for_the_query_that_touches_it() {
     segment.batch(0, &[1]).unwrap();
     let report = store.check(|_| {}).unwrap();
     assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
+}
+
+#[test]
+fn a_damaged_compressed_object_gives_no_wrong_rows() {
+    let (dir, objects, store) = with_objects();
+    move_all(&store, Tier::Object).unwrap();
+    drop(store);
+    let path = objects_below(&objects).remove(0);
+    let bytes = fs::read(&path).unwrap();
+    for part in 1..8 {
+        let mut damaged = bytes.clone();
+        damaged[bytes.len() * part / 8] ^= 1;
+        fs::write(&path, damaged).unwrap();
+        let store = open(dir.path());
+        let segment = table(&store, "t").segments()[0].open().unwrap();
+        let columns = (0..segment.batch_count()).flat_map(|batch| (0..3).map(move |column| (batch, column)));
+        let found: Vec<Result<RecordBatch, StoreError>> = columns.map(|(batch, column)| segment.batch(batch, &[column])).collect();
+        assert!(found.iter().flatten().count() >= found.len() - 1);
+        assert!(found.iter().all(|read| matches!(read, Ok(_) | Err(StoreError::Damaged { .. }))), "{part}");
+        assert_eq!(store.check(|_| {}).unwrap().problems.len(), found.iter().filter(|read| read.is_err()).count(), "{part}");
+    }
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let store = open(dir.path());
+    let segment = table(&store, "t").segments()[0].open().unwrap();
+    assert!((0..segment.batch_count()).any(|batch| segment.batch(batch, &[0, 1, 2]).is_err()));
+    drop((segment, store));
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(all(&table(&open(dir.path()), "t")), wide());
+}
+
+#[test]
+fn a_check_tells_what_is_damaged_from_what_cannot_be_reached() {
+    let (dir, objects, store) = with_objects();
+    append(&store, "t", &[wide()]);
+    move_all(&store, Tier::Object).unwrap();
+    drop(store);
+    let files = objects_below(&objects);
+    let bytes = fs::read(&files[0]).unwrap();
+    fs::write(&files[0], &bytes[..bytes.len() / 2]).unwrap();
+    let report = open(dir.path()).check(|_| {}).unwrap();
+    assert_eq!((report.problems.len(), report.unreachable), (1, vec![]), "{:?}", report.problems);
+    // What is below a file can neither be read nor be said to be missing, as what is on a server that does not answer.
+    let above = files[0].parent().unwrap();
+    fs::remove_dir_all(above).unwrap();
+    fs::write(above, "").unwrap();
+    let report = open(dir.path()).check(|_| {}).unwrap();
+    assert_eq!((report.problems, report.unreachable.len()), (vec![], 2));
+    assert!(report.unreachable[0].starts_with("table main.t: the object store could not read"), "{:?}", report.unreachable);
 }
 
 #[test]
@@ -262,10 +338,12 @@ fn no_segment_leaves_the_file_system_while_a_file_may_be_opened_by_its_name() {
 
 #[test]
 fn what_is_no_object_store_is_refused() {
-    let (_dir, store) = fresh();
+    let (dir, store) = fresh();
     for url in ["/mnt/disk", "ftp://host/dir", "s3:/bucket"] {
         assert!(matches!(store.set_object_tier(Some(url)), Err(StoreError::ObjectStore(_))), "{url}");
     }
-    store.set_object_tier(Some("file:///proc/nowhere")).unwrap_err();
+    let missing = dir.path().with_extension("missing");
+    let refused = store.set_object_tier(Some(&format!("file://{}", missing.display())));
+    assert!(matches!(refused, Err(StoreError::DoesNotExist { kind: "directory", .. })) && !missing.exists(), "{refused:?}");
     assert_eq!(store.tiers().unwrap().object, None);
 }

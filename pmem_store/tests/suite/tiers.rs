@@ -147,6 +147,35 @@ fn an_empty_mount_point_is_no_disk_tier() {
     move_all(&store, Tier::Disk).unwrap();
 }
 
+/// What the store does not know in its directory it may remove. A directory around it has files of the tier beside it.
+#[test]
+fn a_tier_lies_outside_of_the_store_and_may_lie_around_it() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store");
+    let store = open(&path);
+    create_table(&store, "t", &ints(0..1).schema());
+    append(&store, "t", &[ints(0..10_000)]);
+    for inside in [path.clone(), path.join("segments")] {
+        let before = files_below(&path);
+        for refused in [store.set_disk_tier(Some(&inside)), store.set_object_tier(Some(&format!("file://{}", inside.display())))] {
+            let error = refused.unwrap_err().to_string();
+            assert!(error.ends_with("lies in the store's own directory; give the tier one outside of it"), "{error}");
+        }
+        assert_eq!(files_below(&path), before);
+    }
+    store.set_disk_tier(Some(place.path())).unwrap();
+    move_all(&store, Tier::Disk).unwrap();
+    drop(store);
+    fs::write(path.join("dirty"), "").unwrap();
+    let store = open(&path);
+    assert_eq!((rows(&table(&store, "t")), table(&store, "t").segments()[0].tier()), (10_000, Tier::Disk));
+    move_all(&store, Tier::Pmem).unwrap();
+    drop_table(&store, "t");
+    store.set_retention_ms(0).unwrap();
+    drop(store);
+    assert!(open(&path).check(|_| {}).unwrap().problems.is_empty());
+}
+
 #[test]
 fn a_damaged_segment_is_not_moved() {
     let (_dir, disk, store) = with_tier();
@@ -230,6 +259,8 @@ fn a_disk_that_is_not_there_is_named() {
     let store = open(dir.path());
     let error = table(&store, "t").segments()[0].open().unwrap_err();
     assert!(error.to_string().contains("is the disk of that directory mounted?"), "{error}");
+    let report = store.check(|_| {}).unwrap();
+    assert_eq!((report.problems, report.unreachable.len()), (vec![], 1));
     fs::rename(&away, disk.path()).unwrap();
     assert_eq!(rows(&table(&store, "t")), 10_000);
 }

@@ -1,4 +1,4 @@
-"""`python -m quiver.array_files`: what `quiver import` starts for files of arrays. An error is one line on stderr, and the status 2."""
+"""`python -m quiver.array_files`: what `quiver import` starts for files of arrays. An error is a line on stderr, and the status 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import time
 
 from ..connection import Connection
 from ..errors import Error, ProgrammingError
-from .load import import_arrays
+from .attributes import METADATA, PendingTags
+from .load import FileImport, error_of_tags, load
 
 
 def main() -> int:
@@ -23,19 +24,44 @@ def main() -> int:
         parser.add_argument(option)
     parser.add_argument("--replace", action="store_true")
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--metadata", choices=METADATA, default="sync")
+    for option in ("--exclude", "--exclude-attributes"):
+        parser.add_argument(option, action="append", default=[])
     options = parser.parse_args()
     try:
         with _opened(options) as connection:
-            for path in _matching(options.paths):
-                began = time.monotonic()
-                arrays = import_arrays(connection, path, mode="replace" if options.replace else "create")
-                if not options.quiet:
-                    size_mb = sum(array.nbytes for array in arrays) / 1e6
-                    print(f"{path}: {len(arrays)} arrays, {size_mb:,.1f} MB, {time.monotonic() - began:.3f} s", flush=True)
+            errors = _import(connection, options)
     except Error as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        errors = [str(error)]
+    print("".join(f"{error}\n" for error in errors), end="", file=sys.stderr)
+    return 2 if errors else 0
+
+
+def _import(connection: Connection, options: argparse.Namespace) -> list[str]:
+    """Returns what has failed. Attributes that follow are set when the arrays of all files are there, or of those before one that
+    fails."""
+    errors: list[str] = []
+    imported: list[tuple[FileImport, PendingTags]] = []
+    try:
+        for path in _matching(options.paths):
+            source = FileImport(path, exclude=options.exclude, exclude_attributes=options.exclude_attributes)
+            pending = _import_one(connection, source, options)
+            if pending is not None:
+                imported.append((source, pending))
+    except Error as error:
+        errors.append(str(error))
+    errors += [failure for source, pending in imported if (failure := error_of_tags(connection, source, pending))]
+    return errors
+
+
+def _import_one(connection: Connection, source: FileImport, options: argparse.Namespace) -> PendingTags | None:
+    began = time.monotonic()
+    arrays, pending = load(connection, source, "replace" if options.replace else "create", options.metadata)
+    if not options.quiet:
+        size_mb, seconds = sum(array.nbytes for array in arrays) / 1e6, time.monotonic() - began
+        end = "; its attributes follow" if options.metadata == "async" else ""
+        print(f"{source.path}: {len(arrays)} arrays, {size_mb:,.1f} MB, {seconds:.3f} s{end}", flush=True)
+    return pending
 
 
 def _matching(patterns: list[str]) -> list[str]:

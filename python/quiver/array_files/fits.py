@@ -29,21 +29,22 @@ def arrays_of(path: str) -> Listing:
             names[name] = names.get(name, 0) + 1
             name = name if names[name] == 1 else f"{name}_{names[name]}"
             dims = tuple(f"axis_{unit.header['NAXIS'] - axis}" for axis in range(len(unit.shape)))
-            data = unit.data
+            # The type of the cells follows from several cards. One cell shows it: `data` would read and scale all of them.
+            dtype = unit.section[(slice(0, 1),) * len(unit.shape)].dtype if all(unit.shape) else unit.data.dtype
             yield FileArray(
                 path=name if name != "PRIMARY" else "primary",
-                shape=data.shape,
+                shape=unit.shape,
                 # FITS is big-endian.
-                dtype=data.dtype.newbyteorder("="),
-                read=_reader(data),
+                dtype=dtype.newbyteorder("="),
+                read=_reader(unit),
                 dims=dims,
-                growing=(False,) * data.ndim,
+                growing=(False,) * len(unit.shape),
                 attributes=_tags(unit.header),
             )
 
 
-def _reader(data: Any) -> Callable[[tuple[slice, ...]], Any]:
-    return lambda key: data[key].astype(data.dtype.newbyteorder("="), copy=False)
+def _reader(unit: Any) -> Callable[[tuple[slice, ...]], Any]:
+    return lambda key: unit.data[key].astype(unit.data.dtype.newbyteorder("="), copy=False)
 
 
 def _tags(header: Any) -> dict[str, Any]:

@@ -6,19 +6,24 @@ import fnmatch
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from .. import names
 from ..array_object import TYPES, Array, parts_of
 from ..errors import NotSupportedError, ProgrammingError
-from .model import FileArray, FileGroup, Listing, attributes_of
+from .attributes import PendingTags, Tagged, check_metadata, mark_pending, set_tags
+from .model import FileArray, FileGroup, attributes_of
 
 if TYPE_CHECKING:
     from ..connection import Connection
+    from ..objects import Group
 
 # The module of each format, the package that it needs, and the ends of names.
 _FORMATS = {
@@ -28,77 +33,149 @@ _FORMATS = {
 }
 
 
+class FileImport:
+    """An import of a file: which arrays and attributes, and the schema and group that get them."""
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        schema: str | None = None,
+        group: str | None = None,
+        file_format: str | None = None,
+        exclude: Sequence[str] = (),
+        exclude_attributes: Sequence[str] = (),
+    ):
+        """`group` is by default the name of the file without its end. `exclude` and `exclude_attributes` are patterns of paths and names
+        as the shell has them."""
+        self.path = fspath(path)
+        self._module = _module(self.path, file_format)
+        if not os.path.exists(self.path):
+            raise ProgrammingError(f'"{self.path}" does not exist')
+        self.schema = names.DEFAULT_SCHEMA if schema is None else schema
+        self.group = Path(self.path.rstrip("/")).name.split(".")[0] if group is None else group
+        self._file_format, self._exclude, self._exclude_attributes = file_format, exclude, exclude_attributes
+
+    def objects(self, connection: Connection) -> Iterator[tuple[FileArray | FileGroup, Tagged]]:
+        """Each array and group of the file, with its object of the store and the attributes that are to be its tags."""
+        for item in self._module.arrays_of(self.path):
+            if _matches(item.path, self._exclude):
+                continue
+            is_group = isinstance(item, FileGroup)
+            of = self.group_of(connection, item.path) if is_group else connection.array(item.path, self.schema)
+            yield item, (of, {name: value for name, value in item.attributes.items() if not _matches(name, self._exclude_attributes)})
+
+    def group_of(self, connection: Connection, path: str) -> Group:
+        return connection.group(f"{self.group}/{path}" if path else self.group, self.schema)
+
+    @property
+    def extraction(self) -> str:
+        """The call that extracts the attributes, for who reads an error."""
+        given: dict[str, Any] = {"schema": self.schema, "group": self.group, "file_format": self._file_format}
+        given |= {"exclude": self._exclude, "exclude_attributes": self._exclude_attributes}
+        return f"con.extract_attributes({self.path!r}{''.join(f', {name}={value!r}' for name, value in given.items() if value)})"
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Errors of the packages that read the file become errors of this one."""
+        try:
+            yield
+        except (OSError, KeyError, ValueError, RuntimeError) as error:
+            raise ProgrammingError(f'"{self.path}" cannot be read: {error}') from error
+
+
 def import_arrays(
-    connection: Connection,
-    path: str | PathLike[str],
-    *,
-    schema: str | None = None,
-    group: str | None = None,
-    file_format: str | None = None,
-    mode: str = "create",
-    exclude: Sequence[str] = (),
-    exclude_attributes: Sequence[str] = (),
+    connection: Connection, path: str | PathLike[str], *, mode: str = "create", metadata: str = "sync", **options: Any
 ) -> list[Array]:
-    """All arrays of a file, in one commit. Its groups become groups, its attributes tags. The arrays are in `group`, by default the name
-    of the file without its end. `exclude` and `exclude_attributes` are patterns of paths and names as the shell has them."""
-    path = fspath(path)
-    module = _module(path, file_format)
-    if not os.path.exists(path):
-        raise ProgrammingError(f'"{path}" does not exist')
-    schema = names.DEFAULT_SCHEMA if schema is None else schema
-    group = Path(path.rstrip("/")).name.split(".")[0] if group is None else group
+    """All arrays of a file, in one commit. Its groups become groups, its attributes tags: in the same commit, in a later one of a thread
+    (`async`), or not at all (`none`). The other options are those of `FileImport`."""
+    source = FileImport(path, **options)
+    if metadata != "async":
+        return load(connection, source, mode, metadata)[0]
+    own = connection.another()
     try:
-        with connection.one_commit():
-            return _load(connection, module.arrays_of(path), schema, group, mode, exclude, exclude_attributes)
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
-        raise ProgrammingError(f'"{path}" cannot be read: {error}') from error
+        arrays, pending = load(connection, source, mode, metadata)
+        # No daemon: the process ends when the tags are there.
+        Thread(target=_tag_later, args=(own, source, pending), name="quiver-attributes").start()
+    except BaseException:
+        own.close()
+        raise
+    return arrays
 
 
-def _load(
-    connection: Connection,
-    listing: Listing,
-    schema: str,
-    root: str,
-    mode: str,
-    exclude: Sequence[str],
-    exclude_attributes: Sequence[str],
-) -> list[Array]:
+def load(connection: Connection, source: FileImport, mode: str, metadata: str) -> tuple[list[Array], PendingTags | None]:
+    """The arrays, and with `sync` their tags, in one commit. With `async` they are marked as objects without their tags, which are returned."""
+    check_metadata(connection, metadata)
+    pending = None
+    with source.reading(), connection.one_commit():
+        arrays, tagged = _load(connection, source, mode)
+        if metadata == "sync":
+            set_tags(connection, tagged)
+        elif metadata == "async":
+            pending = mark_pending(connection, tagged)
+    return arrays, pending
+
+
+def extract_attributes(connection: Connection, path: str | PathLike[str], **options: Any) -> int:
+    """Attributes of a file as tags of arrays and groups that are in the store already, in one commit. Returns how many objects have
+    some. The options are those of `FileImport`."""
+    source = FileImport(path, **options)
+    with source.reading():
+        tagged = [of_object for _, of_object in source.objects(connection)]
+    try:
+        return set_tags(connection, tagged)
+    except ProgrammingError as error:
+        if error.kind != "not_found":
+            raise
+        hint = "import the file first, or give the schema, group and exclude of its import"
+        raise ProgrammingError(f'"{source.path}" has what the store has not: {error.message}', hint=hint) from error
+
+
+def error_of_tags(connection: Connection, source: FileImport, pending: PendingTags) -> str | None:
+    """Sets the tags of objects that are committed. If it fails, they stay marked, and the text says how to do it again."""
+    try:
+        set_tags(connection, pending.objects, pending.marked_at)
+    except Exception as error:  # Whatever it is, nobody else would say that the tags are missing.
+        return f'the attributes of "{source.path}" are no tags yet: {error}; {source.extraction} does it again'
+    return None
+
+
+def _tag_later(connection: Connection, source: FileImport, pending: PendingTags) -> None:
+    with connection:
+        failure = error_of_tags(connection, source, pending)
+    if failure is not None:
+        warnings.warn(failure, RuntimeWarning, stacklevel=1)
+
+
+def _load(connection: Connection, source: FileImport, mode: str) -> tuple[list[Array], list[Tagged]]:
     written: list[Array] = []
+    tagged: list[Tagged] = []
     groups: set[str] = set()
-    for item in listing:
-        if _matches(item.path, exclude):
-            continue
-        kept = {name: value for name, value in item.attributes.items() if not _matches(name, exclude_attributes)}
+    for item, of_object in source.objects(connection):
+        tagged.append(of_object)
         if isinstance(item, FileGroup):
-            _make_group(connection, schema, root, item.path, groups)
-            connection.group(_group_name(root, item.path), schema).tags.update(kept)
+            _make_group(connection, source, item.path, groups)
             continue
         if any(array.name == item.path for array in written):
             raise ProgrammingError(f'the file has two arrays called "{item.path}"', hint=f"leave them out: exclude=[{item.path!r}]")
-        array = _write(connection, item, schema, mode)
-        array.tags.update(kept)
+        written.append(_write(connection, item, source.schema, mode))
         around, _, _ = item.path.rpartition("/")
-        _make_group(connection, schema, root, around, groups)
-        connection.group(_group_name(root, around), schema).add(array)
-        written.append(array)
-    return written
+        _make_group(connection, source, around, groups)
+        source.group_of(connection, around).add(written[-1])
+    return written, tagged
 
 
-def _group_name(root: str, path: str) -> str:
-    return f"{root}/{path}" if path else root
-
-
-def _make_group(connection: Connection, schema: str, root: str, path: str, made: set[str]) -> None:
+def _make_group(connection: Connection, source: FileImport, path: str, made: set[str]) -> None:
     """The group and those around it."""
     if path in made:
         return
     made.add(path)
-    around, has_parent, _ = path.rpartition("/")
     within = ""
     if path:
-        _make_group(connection, schema, root, around, made)
-        within = f" IN {names.quoted(schema)}.{names.quoted(_group_name(root, around))}"
-    connection._sql(f"CREATE GROUP IF NOT EXISTS {names.quoted(schema)}.{names.quoted(_group_name(root, path))}{within}")
+        around, _, _ = path.rpartition("/")
+        _make_group(connection, source, around, made)
+        within = f" IN {source.group_of(connection, around)._quoted}"
+    connection._sql(f"CREATE GROUP IF NOT EXISTS {source.group_of(connection, path)._quoted}{within}")
 
 
 def _write(connection: Connection, item: FileArray, schema: str, mode: str) -> Array:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy
 
+# The tag of arrays and groups whose attributes are not tags yet: since when that is so.
+PENDING = "tags_pending_since"
+
 
 @dataclass
 class FileArray:
@@ -41,14 +44,16 @@ Listing = Iterator[FileArray | FileGroup]
 
 
 def tags_of(attributes: Mapping[str, Any], skipped: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Attributes as tags: numbers, texts, booleans, times, and lists of one of these. Others cannot be tags, and are left out."""
+    """Attributes as tags: numbers, texts, booleans, times, and lists of one of these. Others cannot be tags, and are left out, as are
+    integers of more than 64 bits with a sign."""
     values = {str(name): _tag(value) for name, value in attributes.items() if str(name) not in skipped}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def attributes_of(tags: Mapping[str, Any]) -> dict[str, Any]:
     """Tags as attributes of a file: times, for which no format has a type, as ISO 8601 has them."""
-    return {name: value.isoformat() if isinstance(value, datetime.datetime) else value for name, value in tags.items()}
+    of_file = {name: value for name, value in tags.items() if name != PENDING}
+    return {name: value.isoformat() if isinstance(value, datetime.datetime) else value for name, value in of_file.items()}
 
 
 def _tag(value: Any) -> Any:
@@ -60,6 +65,8 @@ def _tag(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, numpy.generic):
         value = value.item()
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):

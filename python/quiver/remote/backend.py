@@ -15,11 +15,11 @@ import pyarrow.flight as flight
 
 from ..errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from ..process import Process
-from ..sources import Imported, ImportOptions
+from ..sources import ArrayChunks, Imported, ImportOptions
 from . import files, messages
 from .calls import interruptible
 from .failures import connection_errors, translated_errors
-from .hand_off import MappedSource
+from .hand_off import MappedSource, mapped_values
 from .releasing import ANSWER_S, Releases
 from .rows import RemoteSource, without_annotations
 from .sending import Sending, put
@@ -38,11 +38,9 @@ class Credentials:
 
 
 class RemoteBackend:
-    is_local = False
-
     def __init__(self, location: str, credentials: Credentials, tls: dict[str, bytes], *, hand_off: bool = False):
         self.uri = location
-        self._hand_off = hand_off
+        self._hand_off = self.maps_files = hand_off
         self._credentials, self._tls = credentials, tls
         self._process = Process()
         self._transaction_state = Transaction()
@@ -167,11 +165,19 @@ class RemoteBackend:
     def find_ids(self, conditions: Sequence[tuple[str, Any, Any]]) -> list[int]:
         raise NotSupportedError("find_ids searches a store of this process", hint="use con.find(…) over the network")
 
-    def read_blobs(self, schema: str, names: Sequence[str]) -> None:
-        """Returns None: the server answers queries."""
+    def read_blobs(self, schema: str, names: Sequence[str]) -> dict[str, pa.Buffer] | None:
+        values = self._mapped_values("lease_blobs", {"schema": schema, "blobs": list(names)})
+        return None if values is None else {name: value for name, value in zip(names, values[1]) if value is not None}
 
-    def read_chunk(self, schema: str, array: str, numbers: Sequence[int]) -> pa.Buffer | None:
-        raise NotSupportedError("read_chunk reads a store of this process", hint="read a region of the array")
+    def read_chunks(self, schema: str, array: str, numbers: list[list[int]]) -> ArrayChunks | None:
+        values = self._mapped_values("lease_chunks", {"schema": schema, "array": array, "chunks": numbers})
+        return None if values is None else ArrayChunks(values[0]["object_id"], values[1])
+
+    def _mapped_values(self, action: str, command: dict[str, Any]) -> tuple[dict[str, Any], list[pa.Buffer | None]] | None:
+        """Like `mapped`, for single values; None too if one of them is in no file, or if there are too many for one request."""
+        if not self._hand_off or self._transaction.is_open:
+            return None
+        return self._call(lambda: mapped_values(self._do_action_once, action, command))
 
     def begin(self) -> None:
         self._check_open()

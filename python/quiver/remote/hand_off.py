@@ -21,6 +21,9 @@ from .calls import interruptible, interruptible_batches
 from .failures import translated_errors
 from .releasing import Releases
 
+# A server refuses requests of 1 MiB.
+REQUEST_BYTES_MAX = 512 << 10
+
 Act = Callable[[str, bytes], list[bytes]]
 Fetch = Callable[[bytes], pa.Table]
 
@@ -121,6 +124,27 @@ class MappedSource:
             self._unread.detach()
             with suppress(pa.ArrowException, flight.FlightError, OSError):
                 interruptible(lambda: self._do_action("release_lease", self._lease["lease"].encode()))
+
+
+def mapped_values(
+    do_action: Callable[[str, bytes], bytes], action: str, command: dict[str, Any]
+) -> tuple[dict[str, Any], list[pa.Buffer | None]] | None:
+    """The answer to the action, and for each value a view of the file that has it, or None if there is no such value. None in place of both if
+    a value is in no file, or if there are too many for one request."""
+    request = json.dumps(command).encode()
+    if len(request) > REQUEST_BYTES_MAX:
+        return None
+    answer = json.loads(do_action(action, request))
+    try:
+        if any(found is not None and "file" not in found for found in answer["ranges"]):
+            return None
+        files = [_memory_map(file) for file in answer["files"]]
+        wholes = [file.read_buffer(file.size()) for file in files]
+        return answer, [found and wholes[found["file"]].slice(found["offset"], found["length"]) for found in answer["ranges"]]
+    finally:
+        # What is mapped by now stays readable. There is a limit for the leases at once, so that it is released here and not in the background.
+        with suppress(pa.ArrowException, flight.FlightError, OSError):
+            do_action("release_lease", answer["lease"].encode())
 
 
 def _memory_map(part: dict[str, Any]) -> pa.MemoryMappedFile:

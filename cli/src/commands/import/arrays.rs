@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use clap::ValueEnum;
 use flight_client::Login;
 
 use crate::args::{ConnectArgs, ImportArgs, OnError, StoreArgs};
@@ -21,7 +22,18 @@ pub fn is_array_file(path: &str) -> bool {
     ENDS.iter().any(|end| lower.trim_end_matches('/').ends_with(end))
 }
 
-/// Imports the files, each in one commit.
+/// Files of rows have neither arrays nor attributes.
+pub fn refuse_options(args: &ImportArgs) -> Result<()> {
+    let given = [
+        ("--metadata", args.metadata.is_some()),
+        ("--exclude", !args.exclude.is_empty()),
+        ("--exclude-attributes", !args.exclude_attributes.is_empty()),
+    ];
+    let Some(option) = first_given(&given) else { return Ok(()) };
+    Err(CliError::with_hint(format!("{option} is for files of arrays, and these have rows"), format!("leave {option} out")))
+}
+
+/// Imports the files, each in one commit, or with its attributes in a second one.
 pub fn import(store: &StoreArgs, connect: &ConnectArgs, args: &ImportArgs, quiet: bool) -> Result<()> {
     if let Some(table) = &args.table {
         let hint = "leave --table out: a file may have many arrays, and a group of its name gets them";
@@ -49,6 +61,10 @@ pub fn import(store: &StoreArgs, connect: &ConnectArgs, args: &ImportArgs, quiet
         None => drop(command.arg("--store").arg(store::absolute(&store::named_store(store, "import")?)?)),
     }
     command.args(args.replace.then_some("--replace")).args(quiet.then_some("--quiet"));
+    let metadata = args.metadata.and_then(|metadata| metadata.to_possible_value());
+    command.args(metadata.map(|metadata| format!("--metadata={}", metadata.get_name())));
+    command.args(args.exclude.iter().map(|pattern| format!("--exclude={pattern}")));
+    command.args(args.exclude_attributes.iter().map(|pattern| format!("--exclude-attributes={pattern}")));
     let hint = format!("install the Python package quiver with h5py, astropy or zarr; {PYTHON_VARIABLE} names the interpreter that has it");
     let done = command.output().map_err(|error| CliError::with_hint(format!("{python} does not start: {error}"), &hint))?;
     let said = String::from_utf8_lossy(&done.stderr).trim().to_string();
@@ -80,7 +96,11 @@ fn option_of_tables(args: &ImportArgs) -> Option<&'static str> {
         ("--type", !args.types.is_empty()),
         ("--null", !args.null.is_empty()),
     ];
-    given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    first_given(&given)
+}
+
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }
 
 /// Secrets go through the environment, which other users cannot read.

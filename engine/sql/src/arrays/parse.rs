@@ -2,6 +2,7 @@
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -65,7 +66,7 @@ fn create(parser: &mut Parser<'_>, or_replace: bool) -> Parsed<ArrayStatement> {
     parser.expect_token(&Token::RParen)?;
     expect(parser, &["OF"])?;
     let element = parser.parse_data_type()?;
-    let (mut chunk, mut fill, mut of_tags) = (None, None, None);
+    let (mut chunk, mut fill, mut options, mut of_tags) = (None, None, None, None);
     loop {
         match () {
             () if chunk.is_none() && accept(parser, &["CHUNK"]) => {
@@ -75,11 +76,12 @@ fn create(parser: &mut Parser<'_>, or_replace: bool) -> Parsed<ArrayStatement> {
             }
             () if fill.is_none() && accept(parser, &["FILL"]) => fill = Some(expression(parser)?),
             () if of_tags.is_none() && accept(parser, &["WITH", "TAGS"]) => of_tags = Some(tags(parser)?),
+            () if options.is_none() && is_word(&parser.peek_token().token, "WITH") => options = Some(parser.parse_options(Keyword::WITH)?),
             () => break,
         }
     }
-    let tags = of_tags.unwrap_or_default();
-    Ok(ArrayStatement::Create(Box::new(NewArray { name, or_replace, if_not_exists, dimensions, element, chunk, fill, tags })))
+    let (options, tags) = (options.unwrap_or_default(), of_tags.unwrap_or_default());
+    Ok(ArrayStatement::Create(Box::new(NewArray { name, or_replace, if_not_exists, dimensions, element, chunk, fill, options, tags })))
 }
 
 fn dimension(parser: &mut Parser<'_>) -> Parsed<NewArrayDimension> {

@@ -35,6 +35,7 @@ pub struct NewArray {
     pub chunk: Option<Vec<u64>>,
     /// A constant expression, as SQL.
     pub fill: Option<String>,
+    pub options: Vec<ast::SqlOption>,
     pub tags: Vec<Tag>,
 }
 

@@ -1,11 +1,12 @@
 //! Copies the rest of what belongs together to memory, when more than a share of it was read within a while.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use pmem_store::attributes::AttributeValue;
-use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectRecord, Predicate, PropertyKey};
-use pmem_store::{Snapshot, Store, StoreError, TableId, Tier};
+use pmem_store::attributes::{AttributeValue, put_sort_key};
+use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, ObjectRecord, Predicate, PropertyKey};
+use pmem_store::{Snapshot, Store, StoreError, TableId, TableRecord, Tier, is_slow_tier};
 
 use super::wishes::TierWish;
 use crate::compaction::prefetches::{Prefetches, Relation};
@@ -14,6 +15,8 @@ use common::type_names::qualified;
 
 /// Tags of an object that are looked at: most objects have few.
 const TAGS_MAX: usize = 64;
+/// Groups, and tags with a value, that are looked at in one round.
+const RELATIONS_MAX: usize = 256;
 
 /// What the thread remembers of reads and prefetches.
 pub struct PrefetchWatch {
@@ -28,7 +31,7 @@ pub struct PrefetchWatch {
 /// What belongs together, as far as it lies in slower tiers.
 struct Related {
     relation: Relation,
-    members: BTreeSet<TableId>,
+    members: BTreeSet<ObjectId>,
 }
 
 impl Default for PrefetchWatch {
@@ -50,31 +53,25 @@ impl PrefetchWatch {
             return Ok(());
         }
         let snapshot = store.snapshot()?;
-        let slow: BTreeSet<TableId> = snapshot
-            .tables()?
-            .iter()
-            .filter(|table| TierWish::of(table).is_some_and(|wish| wish.may_be_slow()))
-            .map(|table| table.id)
-            .collect();
-        if slow.len() < 2 {
+        let slow = SlowObjects::of(&snapshot)?;
+        if slow.tables.is_empty() {
             return Ok(());
         }
-        let last_ms = |table: &TableId| store.touches(*table).last_ms().unwrap_or(0);
-        let newest_ms = slow.iter().map(last_ms).max().unwrap_or(0);
         let since_ms = now_ms().saturating_sub(settings.window_ms).max(self.started_ms.saturating_sub(1));
-        if newest_ms > self.seen_ms.max(since_ms) {
+        let touched: BTreeSet<ObjectId> = store.touched_since(since_ms).into_iter().filter(|id| slow.may_have(*id)).collect();
+        let newest_ms = touched.iter().filter_map(|id| store.touches(*id).last_ms()).max().unwrap_or(0);
+        if newest_ms > self.seen_ms {
             self.seen_ms = newest_ms;
-            let touched: BTreeSet<TableId> = slow.iter().copied().filter(|table| last_ms(table) > since_ms).collect();
             self.decided.retain(|(_, at)| at.elapsed() < Duration::from_millis(settings.window_ms));
-            for Related { relation, members } in related(&snapshot, &slow, &touched)? {
-                let (read, rest): (Vec<TableId>, Vec<TableId>) = members.iter().partition(|table| touched.contains(table));
+            for Related { relation, members } in related(&snapshot, &slow, &touched, go_on)? {
+                let (read, rest): (Vec<ObjectId>, Vec<ObjectId>) = members.iter().partition(|id| touched.contains(id));
                 let is_due = read.len() as f64 > members.len() as f64 * settings.share && !rest.is_empty();
                 if !is_due || self.decided.iter().any(|(decided, _)| *decided == relation) {
                     continue;
                 }
                 self.decided.push((relation.clone(), Instant::now()));
                 prefetches.begin(relation, members.len() as u64, read.len() as u64);
-                let brought = rest.into_iter().try_for_each(|table| bring(store, &snapshot, table, prefetches, go_on));
+                let brought = bring(store, &snapshot, &slow, &rest, prefetches, go_on);
                 prefetches.end(brought.err().map(|error| error.to_string()));
             }
         }
@@ -82,51 +79,107 @@ impl PrefetchWatch {
     }
 }
 
-/// Copies a table's segments to memory.
+/// What may lie in slower tiers than the store's directory.
+struct SlowObjects {
+    /// Arrays are tables too.
+    tables: BTreeSet<TableId>,
+    others: BTreeSet<TableId>,
+}
+
+impl SlowObjects {
+    fn of(snapshot: &Snapshot) -> Result<SlowObjects, StoreError> {
+        let is_slow = |table: &TableRecord| TierWish::of(table).is_some_and(|wish| wish.may_be_slow());
+        let (slow, others): (Vec<TableRecord>, Vec<TableRecord>) = snapshot.tables()?.into_iter().partition(is_slow);
+        let ids = |tables: Vec<TableRecord>| tables.into_iter().map(|table| table.id).collect();
+        Ok(SlowObjects { tables: ids(slow), others: ids(others) })
+    }
+
+    /// Reads of blobs are counted in slower tiers alone.
+    fn may_have(&self, id: ObjectId) -> bool {
+        !self.others.contains(&id)
+    }
+
+    fn has(&self, object: &ObjectRecord) -> bool {
+        self.tables.contains(&object.id) || (object.kind == ObjectKind::Blob && object.tier.as_deref().is_some_and(is_slow_tier))
+    }
+}
+
+/// Brings tables and arrays to memory segment by segment. Blobs share segments: from an object store come the batches that have them.
 fn bring(
     store: &Store,
     snapshot: &Snapshot,
-    table: TableId,
+    slow: &SlowObjects,
+    objects: &[ObjectId],
     prefetches: &Prefetches,
     go_on: &mut dyn FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let Some(snapshot) = snapshot.glance(table)? else { return Ok(()) };
-    prefetches.change(|prefetch| prefetch.brought.push((table, snapshot.touches().bytes())));
-    for segment in snapshot.segments().iter().filter(|segment| segment.durable_tier() > Tier::Pmem) {
-        let bytes = store.move_segment(table, segment, Tier::Memory, go_on)?;
+    let begin = |id: ObjectId| prefetches.change(|prefetch| prefetch.brought.push((id, store.touches(id).bytes())));
+    let count = |size_bytes: u64| {
         prefetches.change(|prefetch| {
-            prefetch.segments += u64::from(bytes > 0);
-            prefetch.size_bytes += bytes;
+            prefetch.segments += u64::from(size_bytes > 0);
+            prefetch.size_bytes += size_bytes;
         });
+    };
+    let (tables, blobs): (Vec<ObjectId>, Vec<ObjectId>) = objects.iter().partition(|id| slow.tables.contains(id));
+    for table in tables {
+        let Some(snapshot) = snapshot.glance(table)? else { continue };
+        begin(table);
+        for segment in snapshot.segments().iter().filter(|segment| segment.durable_tier() > Tier::Pmem) {
+            count(store.move_segment(table, segment, Tier::Memory, go_on)?);
+        }
+    }
+    if !blobs.is_empty() {
+        blobs.iter().for_each(|blob| begin(*blob));
+        for found in snapshot.blobs()?.slow(&blobs)? {
+            count(match found.segment.durable_tier() {
+                Tier::Object => found.fetch()?,
+                _ => store.move_segment(found.table, &found.segment, Tier::Memory, go_on)?,
+            });
+            go_on(0)?;
+        }
     }
     Ok(())
 }
 
-/// The groups and tags of what was read, each with all that lies in slower tiers.
-fn related(snapshot: &Snapshot, slow: &BTreeSet<TableId>, touched: &BTreeSet<TableId>) -> Result<Vec<Related>, StoreError> {
+/// The groups and tags of what was read, each with all that lies in slower tiers: those that most of it has, if there are very many.
+fn related(
+    snapshot: &Snapshot,
+    slow: &SlowObjects,
+    touched: &BTreeSet<ObjectId>,
+    go_on: &mut dyn FnMut(u64) -> Result<(), StoreError>,
+) -> Result<Vec<Related>, StoreError> {
     let catalog = ObjectCatalog::of(snapshot)?;
     let records = catalog.get_all(&touched.iter().copied().collect::<Vec<ObjectId>>())?;
     let mut related = Vec::new();
-    for group in groups_above(&catalog, &records)? {
+    for group in groups_above(&catalog, &records)?.into_iter().take(RELATIONS_MAX) {
+        go_on(0)?;
         let Some(record) = catalog.get(group)? else { continue };
-        let members = catalog.objects().below(group)?.intersection(slow).copied().collect();
+        let below: Vec<ObjectId> = catalog.objects().below(group)?.into_iter().filter(|id| slow.may_have(*id)).collect();
+        let members = catalog.get_all(&below)?.iter().filter(|object| slow.has(object)).map(|object| object.id).collect();
         related.push(Related { relation: Relation::Group(qualified(&record.namespace, &record.name)), members });
     }
-    let mut tags: Vec<(String, AttributeValue)> = Vec::new();
-    for (key, value) in records.iter().flat_map(|record| record.attributes.iter().take(TAGS_MAX)) {
-        let is_new = !tags.iter().any(|(other, known)| other == key && known == value);
-        if is_new && !matches!(value, AttributeValue::List(_)) {
-            tags.push((key.to_string(), value.clone()));
-        }
-    }
-    for (key, value) in tags {
-        let attribute = PropertyKey::Attribute(key.clone());
+    for (key, value) in most_frequent_tags(&records) {
+        go_on(0)?;
+        let attribute = PropertyKey::Attribute(key.to_string());
         let predicate = Predicate::Compare { key: attribute, operator: Comparison::Equal, value: value.clone() };
-        let members: BTreeSet<TableId> =
-            catalog.search(&predicate)?.into_iter().map(|object| object.id).filter(|id| slow.contains(id)).collect();
-        related.push(Related { relation: Relation::Tag(key, value), members });
+        let members = catalog.search(&predicate)?.iter().filter(|object| slow.has(object)).map(|object| object.id).collect();
+        related.push(Related { relation: Relation::Tag(key.to_string(), value.clone()), members });
     }
     Ok(related)
+}
+
+fn most_frequent_tags(records: &[ObjectRecord]) -> Vec<(&str, &AttributeValue)> {
+    let mut counts: HashMap<(&str, Vec<u8>), (usize, &AttributeValue)> = HashMap::new();
+    for (key, value) in records.iter().flat_map(|record| record.attributes.iter().take(TAGS_MAX)) {
+        if !matches!(value, AttributeValue::List(_)) {
+            let mut sort_key = Vec::new();
+            value.each_scalar(&mut |value| put_sort_key(&mut sort_key, value));
+            counts.entry((key, sort_key)).or_insert((0, value)).0 += 1;
+        }
+    }
+    let mut tags: Vec<_> = counts.into_iter().map(|((key, sort_key), (count, value))| (Reverse(count), key, sort_key, value)).collect();
+    tags.sort_unstable_by(|one, other| (one.0, one.1, &one.2).cmp(&(other.0, other.1, &other.2)));
+    tags.into_iter().take(RELATIONS_MAX).map(|(_, key, _, value)| (key, value)).collect()
 }
 
 /// The groups of these objects, and the groups of these, at any height.

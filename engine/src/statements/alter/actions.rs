@@ -51,8 +51,9 @@ pub async fn apply(
             Ok(())
         }
         Op::SetOptionsParens { options } => {
+            let before = draft.options.clone();
             set_options(&mut draft.options, options)?;
-            check_tier(&ctx.engine.store, &draft.options)
+            check_tier(&ctx.engine.store, &before, &draft.options)
         }
         other => {
             let hint =

@@ -13,6 +13,7 @@ use super::draft::Draft;
 use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
+use common::type_names::qualified;
 use sql::order_clause::KeyColumn;
 use table::blocking::blocking;
 use table::catalog::resolve;
@@ -51,7 +52,11 @@ fn existing(ctx: &StatementContext, namespace: &str, name: &str, if_exists: bool
         return Ok(Some(table));
     }
     if let Some(view) = snapshot.view(namespace, name)? {
-        let hint = format!("use CREATE OR REPLACE {}", if view.kind == VIEW { "VIEW" } else { "EXTERNAL TABLE" });
+        let full_name = qualified(namespace, name);
+        let hint = match view.kind == VIEW {
+            true => format!("CREATE OR REPLACE VIEW {full_name} AS … gives it another query"),
+            false => format!("CREATE OR REPLACE EXTERNAL TABLE {full_name} … declares it anew"),
+        };
         return Err(EngineError::unsupported(format!("ALTER TABLE of the {} \"{name}\"", view.kind), Some(&hint)));
     }
     if if_exists {

@@ -1,7 +1,5 @@
 //! CREATE ARRAY.
 
-use std::collections::BTreeMap;
-
 use arrays::definition::{ArrayDefinition, CELLS, NewDimension};
 use arrow::datatypes::{DataType, Field};
 use datafusion::sql::sqlparser::ast;
@@ -13,6 +11,7 @@ use crate::statements::create_table::column_field;
 use crate::statements::ddl::commit;
 use crate::statements::draft::Draft;
 use crate::statements::objects::values_of;
+use crate::statements::table_options::new_options;
 use common::clock::now_ms;
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -50,7 +49,8 @@ pub async fn create(ctx: &StatementContext, new: NewArray) -> Result<(), EngineE
     draft.declare(ctx, Declared { name: None, rule: DeclaredRule::PrimaryKey(numbers.clone()) })?;
     let cluster_key = numbers.into_iter().map(|column| ColumnOrder { column, descending: false, nulls_first: false }).collect();
     let (columns, constraints) = (draft.infos(), draft.constraint_texts()?);
-    let options = BTreeMap::from([(ARRAY_OPTION.to_string(), definition.stored()?)]);
+    let mut options = new_options(&ctx.engine.store, new.options)?;
+    options.insert(ARRAY_OPTION.to_string(), definition.stored()?);
     let id = ctx.engine.store.new_table_id();
     let tags = ObjectRecord { attributes: values_of(ctx, &new.tags)?, ..ObjectRecord::new(id, ObjectKind::Array, now_ms()) };
     let replaced = older.map(|older| older.id);

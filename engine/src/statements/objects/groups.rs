@@ -62,14 +62,14 @@ pub fn alter(ctx: &StatementContext, name: &TableReference, change: &GroupChange
     }
     match change {
         GroupChange::Add(names) => {
-            let members = objects(ctx, &catalog, names)?;
+            let members = objects(ctx, &catalog, names, "ADD")?;
             let mut changed = added_to(&catalog, &around, members)?;
             // Its row is written too, so that a transaction that drops the group conflicts with this one.
             changed.push(around);
             put(ctx, "ALTER GROUP", changed)?;
         }
         GroupChange::Remove(names) => {
-            let mut members = objects(ctx, &catalog, names)?;
+            let mut members = objects(ctx, &catalog, names, "REMOVE")?;
             if let Some(other) = members.iter().find(|member| !member.groups.contains(&around.id)) {
                 let (other, group) = (qualified(&other.namespace, &other.name), qualified(&around.namespace, &around.name));
                 let hint = Some("system.group_members lists the members of groups".to_string());
@@ -92,11 +92,16 @@ pub fn alter(ctx: &StatementContext, name: &TableReference, change: &GroupChange
     Ok(ObjectResult::Nothing)
 }
 
-fn objects(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, names: &[ObjectName]) -> Result<Vec<ObjectRecord>, EngineError> {
+fn objects(
+    ctx: &StatementContext,
+    catalog: &ObjectCatalog<'_>,
+    names: &[ObjectName],
+    change: &str,
+) -> Result<Vec<ObjectRecord>, EngineError> {
     let mut objects = Vec::with_capacity(names.len());
     let mut seen = BTreeSet::new();
     for name in names {
-        let found = object(ctx, catalog, name)?;
+        let found = object(ctx, catalog, name, change)?;
         if seen.insert(found.id) {
             objects.push(found);
         }

@@ -2,7 +2,7 @@
 
 use datafusion::common::TableReference;
 use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
-use pmem_store::{GrantObject, StoreError};
+use pmem_store::{GrantObject, StoreError, said_name};
 
 use crate::execution::StatementContext;
 use crate::statements::ddl::commit;
@@ -14,8 +14,14 @@ use sql::objects::ObjectName;
 use table::catalog::resolve;
 use table::definition::EXTERNAL;
 
-/// The object. An external table is stored as a view, and users call it a table.
-pub fn object(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, name: &ObjectName) -> Result<ObjectRecord, EngineError> {
+/// The object. An external table is stored as a view, and users call it a table. `statement` is what the statement says before the kind of the
+/// object, for the hint at another kind.
+pub fn object(
+    ctx: &StatementContext,
+    catalog: &ObjectCatalog<'_>,
+    name: &ObjectName,
+    statement: &str,
+) -> Result<ObjectRecord, EngineError> {
     if name.kind.is_in_catalog() {
         ctx.catalog.check_stored(&name.name, "a tag, comment or group of")?;
     }
@@ -29,9 +35,10 @@ pub fn object(ctx: &StatementContext, catalog: &ObjectCatalog<'_>, name: &Object
     }
     for kind in ObjectKind::ALL {
         if catalog.named(kind, &namespace, &object_name).is_ok() {
-            let (name, is, kind) = (qualified(&namespace, &object_name), kind.word(), name.kind.word());
-            let message = format!("\"{name}\" is {}, not {}", with_article(is), with_article(kind));
-            return Err(EngineError::Sql { message, position: None, hint: Some(format!("write {} before its name", is.to_uppercase())) });
+            let (is, kind) = (kind.word(), name.kind.word());
+            let message = format!("\"{}\" is {}, not {}", said_name(&namespace, &object_name), with_article(is), with_article(kind));
+            let hint = format!("write {statement} {} {}", is.to_uppercase(), qualified(&namespace, &object_name));
+            return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
         }
     }
     Err(missing.into())

@@ -27,7 +27,7 @@ pub fn comment(ctx: &StatementContext, on: &ObjectName, comment: Option<String>)
         return Err(EngineError::Sql { message, position: None, hint: Some("put longer texts into a table".into()) });
     }
     let snapshot = ctx.catalog.snapshot();
-    let mut object = object(ctx, &ObjectCatalog::of(&snapshot)?, on)?;
+    let mut object = object(ctx, &ObjectCatalog::of(&snapshot)?, on, "COMMENT ON")?;
     object.comment = comment.filter(|comment| !comment.is_empty());
     put(ctx, "COMMENT", vec![object])?;
     Ok(ObjectResult::Nothing)
@@ -67,7 +67,7 @@ fn change(
     change: impl Fn(&mut ObjectRecord) -> Result<(), EngineError>,
 ) -> Result<ObjectResult, EngineError> {
     let snapshot = ctx.catalog.snapshot();
-    let objects = selected(ctx, &snapshot, selection)?;
+    let objects = selected(ctx, &snapshot, selection, operation)?;
     let count = objects.len() as u64;
     let mut changed = Vec::with_capacity(objects.len());
     for before in objects {
@@ -83,11 +83,12 @@ fn change(
     Ok(ObjectResult::Changed(count))
 }
 
-fn selected(ctx: &StatementContext, snapshot: &Snapshot, selection: &Selection) -> Result<Vec<ObjectRecord>, EngineError> {
+fn selected(ctx: &StatementContext, snapshot: &Snapshot, selection: &Selection, statement: &str) -> Result<Vec<ObjectRecord>, EngineError> {
     match selection {
         Selection::Named(names) => {
             let catalog = ObjectCatalog::of(snapshot)?;
-            let mut objects: Vec<ObjectRecord> = names.iter().map(|name| object(ctx, &catalog, name)).collect::<Result<_, _>>()?;
+            let objects = names.iter().map(|name| object(ctx, &catalog, name, statement));
+            let mut objects: Vec<ObjectRecord> = objects.collect::<Result<_, _>>()?;
             objects.sort_by_key(|object| object.id);
             objects.dedup_by_key(|object| object.id);
             Ok(objects)

@@ -1,13 +1,14 @@
 //! The catalog `quiver`: the namespaces of the store as of the running statement.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, Session};
 use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
-use parking_lot::RwLock;
-use pmem_store::{Author, Snapshot, StoreError};
+use parking_lot::{Mutex, RwLock};
+use pmem_store::{Author, Snapshot, StagedVersion, StoreError, TableId, TableSnapshot};
 
 use super::context::CatalogContext;
 use super::listing::TableListing;
@@ -22,6 +23,9 @@ use common::file_directories::FileDirectories;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
+/// By table; `None` for one whose last commit is read.
+type StagedVersions = HashMap<TableId, Option<StagedVersion>>;
+
 /// The catalog of a session, or that of a statement, which is derived from it.
 #[derive(Debug, Clone)]
 pub struct StoreCatalog {
@@ -35,6 +39,8 @@ pub struct StoreCatalog {
     pub(super) view_depth: usize,
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
+    /// What the statement reads instead of the last commit of each table, if it may: see [`StoreCatalog::staged_version`].
+    staged_versions: Arc<Mutex<Option<StagedVersions>>>,
     /// For plans that show all columns of tables, such as those for other systems.
     pub(super) shows_all_columns: bool,
     /// The session's user; `None` for the process itself, which has all rights.
@@ -122,6 +128,7 @@ impl StoreCatalog {
             commit_guard: None,
             view_depth: 0,
             omits_broken_views: false,
+            staged_versions: Arc::default(),
             shows_all_columns: false,
             access,
             last_version,
@@ -224,7 +231,26 @@ impl StoreCatalog {
         let authorization = self.authorization_now()?;
         let snapshot = self.transaction.snapshot().map_or_else(|| self.last_commit(), Ok)?;
         let statement = Some(StatementSnapshot::new(snapshot, authorization));
-        Ok(Arc::new(StoreCatalog { statement, commit_guard: commit_guard.cloned(), ..self.clone() }))
+        let (commit_guard, staged_versions) = (commit_guard.cloned(), Arc::default());
+        Ok(Arc::new(StoreCatalog { statement, commit_guard, staged_versions, ..self.clone() }))
+    }
+
+    /// From now on names of the statement, which is a query, refer to versions that are near. A transaction reads one version.
+    pub fn read_staged_versions(&self) {
+        *self.staged_versions.lock() = (!self.transaction.is_open()).then(HashMap::new);
+    }
+
+    /// The version of a table that the statement reads instead of the last commit: the same one wherever it names the table.
+    pub(super) fn staged_version(&self, table: &TableSnapshot) -> Result<Option<StagedVersion>, StoreError> {
+        let mut staged_versions = self.staged_versions.lock();
+        let Some(known) = staged_versions.as_mut() else { return Ok(None) };
+        let id = table.record().id;
+        if let Some(staged) = known.get(&id) {
+            return Ok(staged.clone());
+        }
+        let staged = self.engine.store().last_staged_version(table)?;
+        known.insert(id, staged.clone());
+        Ok(staged)
     }
 
     fn last_commit(&self) -> Result<Arc<Snapshot>, EngineError> {

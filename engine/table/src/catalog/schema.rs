@@ -78,8 +78,11 @@ impl SchemaProvider for StoreSchema {
             return Ok(self.past_table(table, clause)?);
         }
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
-            let engine = Arc::clone(&self.catalog.engine);
-            let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
+            let (engine, scope) = (Arc::clone(&self.catalog.engine), self.catalog.write_scope());
+            let table = match self.catalog.staged_version(&snapshot).map_err(store_error)? {
+                Some(staged) => StoreTable::staged(engine, staged, scope),
+                None => StoreTable::new(engine, snapshot, scope),
+            };
             return Ok(Some(relation(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))?));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {

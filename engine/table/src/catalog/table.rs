@@ -11,7 +11,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use pmem_store::{StoreError, TableSnapshot, ViewRecord};
+use pmem_store::{StagedVersion, StoreError, TableSnapshot, ViewRecord};
 
 use super::context::CatalogContext;
 use super::pruned_table::physical_filters;
@@ -43,6 +43,8 @@ pub struct StoreTable {
     statistics: OnceLock<Arc<TableStatistics>>,
     /// An earlier version of the table: it cannot be written to, and its statistics are not worth caching.
     is_older: bool,
+    /// How long ago it was followed by a newer one, if nobody has named it.
+    staleness_ms: u64,
     /// The segments and logs whose rows the table shows; `None`: all of them.
     segments: Option<Arc<HashSet<u64>>>,
     /// The rights of the statement; `None`: everything.
@@ -63,6 +65,7 @@ impl StoreTable {
             defaults,
             statistics,
             is_older: false,
+            staleness_ms: 0,
             segments: None,
             authorization: None,
         }
@@ -71,6 +74,11 @@ impl StoreTable {
     /// The table at another version than that of the statement.
     pub fn older(engine: Arc<dyn CatalogContext>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
+    }
+
+    /// The last version of the table that is near, which a query reads under the setting `consistency`.
+    pub fn staged(engine: Arc<dyn CatalogContext>, staged: StagedVersion, scope: WriteScope) -> Self {
+        StoreTable { staleness_ms: staged.staleness_ms, ..StoreTable::older(engine, staged.table, scope) }
     }
 
     pub fn with_permit(self, authorization: Option<Arc<Authorization>>) -> Self {
@@ -147,6 +155,7 @@ impl StoreTable {
             defaults: self.defaults.clone(),
             statistics,
             is_older: self.is_older,
+            staleness_ms: self.staleness_ms,
             segments,
             authorization: self.authorization.clone(),
         }
@@ -206,7 +215,7 @@ impl TableProvider for StoreTable {
         let filters = physical_filters(state, &self.schema, filters)?;
         let partitions = state.config().target_partitions();
         let scan = StoreScan::new(self.snapshot.clone(), Arc::clone(&self.schema), statistics, projection, filters, limit, partitions)?;
-        Ok(DataSourceExec::from_data_source(scan))
+        Ok(DataSourceExec::from_data_source(scan.with_staleness(self.staleness_ms)))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {

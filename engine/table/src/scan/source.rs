@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arrow::compute::BatchCoalescer;
@@ -63,6 +64,8 @@ pub struct StoreScan {
     ordering: Arc<[PhysicalSortExpr]>,
     /// What counts the bytes that are read: those of the table, unless the reader is none of a user.
     touches: Arc<Touches>,
+    /// How long ago the version was followed by a newer one; 0 if it is the newest, or was named.
+    staleness_ms: u64,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -95,8 +98,13 @@ impl StoreScan {
             touches: table.touches(),
             table,
             statistics,
+            staleness_ms: 0,
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    pub fn with_staleness(self, staleness_ms: u64) -> StoreScan {
+        StoreScan { staleness_ms, ..self }
     }
 
     /// For a compaction: all rows of some parts of a table, with their ids and in any order; either in this many partitions, or with one partition per
@@ -222,6 +230,7 @@ impl DataSource for StoreScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
+        report.staleness_ms.fetch_max(self.staleness_ms, Ordering::Relaxed);
         let metrics = ScanMetrics::new(&self.metrics, partition, report, Arc::clone(&self.touches));
         metrics.expect(units.iter().map(ScanUnit::rows).sum(), units.iter().map(ScanUnit::zones).sum());
         let switches = switches(context.session_config().options());
@@ -273,7 +282,11 @@ impl DataSource for StoreScan {
                 if let Some(limit) = self.limit {
                     write!(f, ", limit={limit}")?;
                 }
-                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.statistics.parts.len())
+                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.statistics.parts.len())?;
+                match self.staleness_ms {
+                    0 => Ok(()),
+                    staleness_ms => write!(f, ", version={}, staleness_ms={staleness_ms}", self.table.version()),
+                }
             }
             DisplayFormatType::TreeRender => writeln!(f, "table={}.{}", record.namespace, record.name),
         }

@@ -3,18 +3,10 @@
 use super::{Mapped, STEP_BYTES, Segment, StagedFile};
 use crate::error::Result;
 use crate::segment::MEMORY;
-use crate::segment::checksum::{ChecksumEntry, verify_slice};
+use crate::segment::checksum::verify_slice;
+use crate::segment::compressed::compress;
+use crate::segment::object_file::Fetched;
 use crate::segment::staging::{is_local, metadata_of};
-
-/// What a read has fetched from an object store.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fetched {
-    pub size_bytes: u64,
-    /// Buffers of columns.
-    pub ranges: u64,
-    /// Near ranges share a request.
-    pub requests: u64,
-}
 
 impl Segment {
     /// Fetches what a reader of these columns needs and is not here yet. There is nothing to fetch unless the rows lie in an object store.
@@ -67,12 +59,10 @@ impl Segment {
         if indices.is_empty() {
             return Ok(Fetched::default());
         }
-        let entries: Vec<&ChecksumEntry> = indices.iter().map(|index| &self.checksums.entries()[*index]).collect();
-        let requests = staged.fetch(&entries, |bytes, entry| verify_slice(&self.path, bytes, entry))?;
+        let fetched = staged.fetch(self.checksums.entries(), indices, |bytes, entry| verify_slice(&self.path, bytes, entry))?;
         indices.iter().for_each(|index| self.checksums.set_verified(*index));
-        let size_bytes = entries.iter().map(|entry| entry.length).sum();
-        MEMORY.grow(&self.data, size_bytes);
-        Ok(Fetched { size_bytes, ranges: entries.len() as u64, requests })
+        MEMORY.grow(&self.data, indices.iter().map(|index| self.checksums.entries()[*index].length).sum());
+        Ok(fetched)
     }
 
     /// Fetches all that is not here yet.
@@ -108,6 +98,11 @@ impl Segment {
             bytes.extend_from_slice(&mapped.bytes[entry.offset as usize..(entry.offset + entry.length) as usize]);
         }
         Ok(bytes)
+    }
+
+    /// The file for an object store, and what [`Segment::local_bytes`] gets behind it; see `compressed.rs`.
+    pub(crate) fn compressed(&self, rows: &[u8], go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<(Vec<u8>, Vec<u8>)> {
+        compress(&self.path, rows, self.checksums.entries(), go_on)
     }
 
     fn local_entries(&self, mapped: &Mapped) -> Result<Vec<usize>> {
