@@ -20,6 +20,8 @@ from .objects import NamedObject
 if TYPE_CHECKING:
     import numpy
 
+    from .result import Result
+
 # SQL's name of each type of cells.
 TYPES = {
     "float64": "DOUBLE", "float32": "REAL", "int64": "BIGINT", "int32": "INTEGER", "int16": "SMALLINT", "int8": "TINYINT",
@@ -78,10 +80,13 @@ class Array(NamedObject):
         return rows[0][0], rows[0][1], [Dimension(*row[3:]) for row in rows], rows[0][2]
 
     def _now(self) -> list[Dimension]:
-        """The dimensions with their lengths as of now."""
+        """The dimensions with their lengths as of now, unless another array has taken the place of this one: its reader gets an error."""
         if "_layout" in self.__dict__ and any(dimension.is_unlimited for dimension in self._layout[2]):
-            del self._layout
+            self._forget_layout()
         return self._layout[2]
+
+    def _forget_layout(self) -> None:
+        self.__dict__.pop("_layout", None)
 
     @property
     def _object_id(self) -> int:
@@ -89,7 +94,8 @@ class Array(NamedObject):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(dimension.length for dimension in self._now())
+        self._forget_layout()
+        return tuple(dimension.length for dimension in self._layout[2])
 
     @property
     def dtype(self) -> numpy.dtype:
@@ -154,7 +160,7 @@ class Array(NamedObject):
             # The array may have been replaced by another one since its layout was read.
             if not was_known:
                 raise
-            self.__dict__.pop("_layout", None)
+            self._forget_layout()
             return self._region(key)
 
     def _region(self, key: Any) -> Any:
@@ -166,7 +172,7 @@ class Array(NamedObject):
             return numpy.empty(shape, self.dtype)
         cells = self._mapped(axes, shape) if self._connection._backend.maps_files else None
         if cells is None:
-            sql = f"SELECT region FROM array_region({self._literal}, {_slices(axes)})"
+            sql = f"SELECT region FROM array_region({self._literal}, {_slices(axes)}, {self._object_id})"
             cells = numpy_array(self._connection._sql(sql).arrow()["region"])[0]
             # An earlier version, which a session may want to read, may be shorter.
             cells = cells.reshape(shape) if cells.size == prod(shape) else cells
@@ -176,6 +182,8 @@ class Array(NamedObject):
         """Writes a region in one commit. A dimension without limit grows to the end of an explicit slice."""
         import numpy
 
+        # A write takes longer than to ask whether this is the same array still.
+        self._forget_layout()
         axes = self._axes(key, grows=True)
         shape = tuple(len(axis.cells) for axis in axes if not axis.is_index)
         value = _as_type(numpy.asarray(value), self.dtype)
@@ -320,16 +328,21 @@ class RegionOf:
         self._array = array
 
     def __getitem__(self, key: Any) -> Region:
-        return Region(self._array, self._array._axes(key))
+        return Region(self._array, key)
 
 
 class Region:
     """Cells of an array, of which nothing was read yet. Its methods run where the array lies and return the result alone."""
 
-    def __init__(self, array: Array, axes: list[Axis], conditions: tuple[str, ...] = ()):
+    def __init__(self, array: Array, key: Any, conditions: tuple[str, ...] = ()):
         self._array = array
-        self._axes = axes
+        self._key = key
         self._conditions = conditions
+        self._resolve()
+
+    def _resolve(self) -> None:
+        self._axes = self._array._axes(self._key)
+        self._object_id = self._array._object_id
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -337,18 +350,31 @@ class Region:
 
     def where(self, condition: str) -> Region:
         """Only the cells that satisfy a condition of SQL on `value` and the names of the dimensions."""
-        return Region(self._array, self._axes, (*self._conditions, condition))
+        return Region(self._array, self._key, (*self._conditions, condition))
 
-    def _relation(self, columns: str) -> str:
+    def _relation(self, columns: str) -> Result:
+        try:
+            return self._array._connection._sql(self._sql(columns))
+        except ProgrammingError:
+            # The array may have been replaced by another one.
+            before = self._object_id
+            self._array._forget_layout()
+            self._resolve()
+            if self._object_id == before:
+                raise
+            return self._array._connection._sql(self._sql(columns))
+
+    def _sql(self, columns: str) -> str:
         where = " AND ".join(f"({condition})" for condition in self._conditions)
-        return f"SELECT {columns} FROM region({self._array._literal}, {_slices(self._axes)})" + (f" WHERE {where}" if where else "")
+        region = f"region({self._array._literal}, {_slices(self._axes)}, {self._object_id})"
+        return f"SELECT {columns} FROM {region}" + (f" WHERE {where}" if where else "")
 
     def _only(self, expression: str) -> Any:
-        return self._array._connection._sql(self._relation(expression)).fetchall()[0][0]
+        return self._relation(expression).fetchall()[0][0]
 
     def arrow(self) -> pa.Table:
         """A row for each cell: its indices and its value."""
-        return self._array._connection._sql(self._relation("*")).arrow()
+        return self._relation("*").arrow()
 
     def count(self) -> int:
         return self._only("count(*)")
@@ -379,8 +405,8 @@ class Region:
     def to_numpy(self) -> numpy.ndarray:
         """The cells as an array; with a condition, a flat one of those that satisfy it, in no particular order."""
         if self._conditions:
-            return numpy_array(self._array._connection._sql(self._relation("value")).arrow()["value"])
-        return self._array[tuple(axis.cells.start if axis.is_index else _slice_of(axis.cells) for axis in self._axes)]
+            return numpy_array(self._relation("value").arrow()["value"])
+        return self._array[self._key]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
         return _as_numpy(self.to_numpy(), dtype, copy)

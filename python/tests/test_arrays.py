@@ -105,6 +105,20 @@ class ArraysCases:
         first = self.con.array("shared")[:, 0]
         self.assertEqual(sorted(first.tolist()), sorted([100 * place + at for place in range(3) for at in range(6)] * 2))
 
+    def test_a_handle_follows_the_array_that_took_the_place_of_its_own(self):
+        handle = self.con.write_array("q", numpy.arange(6), chunks=(2,))
+        numpy.testing.assert_array_equal(handle[:], numpy.arange(6))
+        region = handle.region[-1:]
+        self.con.write_array("q", numpy.arange(10) + 100, chunks=(2,), mode="replace")
+        self.assertEqual((region.sum(), handle.region[-1:].sum()), (109, 109))
+        again = self.con.write_array("q", numpy.arange(8) + 200, chunks=(2,), mode="replace")
+        self.assertEqual((handle[-1], len(handle[:]), handle.shape), (207, 8, (8,)))
+        self.con.write_array("q", numpy.arange(9), chunks=(2,), mode="replace")
+        again[-1] = 5
+        numpy.testing.assert_array_equal(self.con.array("q")[6:], [6, 7, 5])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "was replaced by another one; read its lengths again"):
+            self.con.sql("SELECT * FROM region('q', '[0:1]', 1)")
+
     def test_what_is_computed_with_a_region_runs_where_it_lies(self):
         values = numpy.random.default_rng(3).normal(300, 20, (40, 30))
         array = self.con.write_array("k", values, dims=("y", "x"), chunks=(16, 16))

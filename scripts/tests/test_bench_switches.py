@@ -40,7 +40,7 @@ class Switches(unittest.TestCase):
         names = set(re.findall(r'"(quiver\.\w+)"', source))
         self.assertTrue(names)
         # Promises and no optimisations; one of writes, which bench/writes.py measures; and those of kernels, which TPC-H has not.
-        names -= {"quiver.durability", "quiver.direct_inserts", "quiver.pushdown", "quiver.statement_timeout_ms"}
+        names -= {"quiver.durability", "quiver.consistency", "quiver.direct_inserts", "quiver.pushdown", "quiver.statement_timeout_ms"}
         names -= {"quiver.precopy", "quiver.nearest_rows", "quiver.product_of_tables", "quiver.results_in_place"}
         measured = {setting.split(" = ")[0] for settings in SWITCHES.values() for setting in settings}
         self.assertEqual({name for name in measured if name.startswith("quiver.")}, names)

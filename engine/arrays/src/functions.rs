@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -32,7 +32,7 @@ pub fn functions(tables: TablesOf) -> Vec<(&'static str, Arc<dyn TableFunctionIm
 impl TableFunctionImpl for ArrayFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let ArrayFunction(function, tables) = self;
-        let most = if *function == CHUNKS { 1 } else { 2 };
+        let most = if *function == CHUNKS { 1 } else { 3 };
         if args.exprs().len() > most {
             let usage = if most == 1 { "write chunks('temp')".to_string() } else { format!("write {function}('temp', [0:64, :])") };
             return Err(refused(format!("{function} takes {most} arguments, and was given {}", args.exprs().len()), &usage).into());
@@ -45,10 +45,26 @@ impl TableFunctionImpl for ArrayFunction {
             )
             .into());
         };
+        check_id(function, array, args.exprs().get(2))?;
         match *function {
             CHUNKS => Ok(Arc::clone(&array.chunks)),
             REGION => Ok(Arc::new(array.region(&slices_of(function, args.exprs().get(1))?)?)),
             _ => Ok(Arc::new(RegionTable::new(array.region(&slices_of(function, args.exprs().get(1))?)?)?)),
+        }
+    }
+}
+
+/// Whoever has computed slices from the lengths of an array gives its id with them, so that no other array is read in its place.
+fn check_id(function: &str, array: &ArrayTable, argument: Option<&Expr>) -> Result<(), EngineError> {
+    match argument {
+        None => Ok(()),
+        Some(Expr::Literal(ScalarValue::Int64(Some(id)), _)) => match u64::try_from(*id) == Ok(array.object_id) {
+            true => Ok(()),
+            false => Err(refused(format!("the array {} was replaced by another one", array.name), "read its lengths again")),
+        },
+        Some(other) => {
+            let message = format!("argument 3 of {function} must be the id of an array, not {}", described(other));
+            Err(refused(message, "system.arrays has it; leave it out for the array that has the name now"))
         }
     }
 }

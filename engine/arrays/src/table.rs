@@ -23,6 +23,8 @@ use common::error::EngineError;
 pub struct ArrayTable {
     /// In messages.
     pub name: String,
+    /// An array that takes the place of this one has another.
+    pub object_id: u64,
     pub definition: Arc<ArrayDefinition>,
     /// The number of cells along each dimension.
     pub lengths: Vec<u64>,
@@ -34,10 +36,10 @@ pub struct ArrayTable {
 }
 
 impl ArrayTable {
-    pub fn new(name: String, definition: ArrayDefinition, lengths: Vec<u64>, chunks: Arc<dyn TableProvider>) -> ArrayTable {
+    pub fn new(name: String, object_id: u64, definition: ArrayDefinition, lengths: Vec<u64>, chunks: Arc<dyn TableProvider>) -> ArrayTable {
         let axes = lengths.iter().map(|length| Axis::whole(*length)).collect();
         let (schema, create_statement) = (definition.cell_schema(), definition.create_statement(&name));
-        ArrayTable { name, definition: Arc::new(definition), lengths, chunks, axes, schema, create_statement }
+        ArrayTable { name, object_id, definition: Arc::new(definition), lengths, chunks, axes, schema, create_statement }
     }
 
     /// The same array with only these cells.

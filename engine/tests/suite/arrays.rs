@@ -245,6 +245,8 @@ fn what_is_no_array_and_no_region_is_refused() {
         ("SELECT * FROM region('grid', [::0])", "the step of a slice cannot be 0"),
         ("SELECT * FROM region('grid', [..., ...])", "a region has ... twice"),
         ("SELECT array_region('grid', [1:1])", "has no cells"),
+        ("SELECT region FROM array_region('grid', [0:1], 0)", "was replaced by another one"),
+        ("SELECT * FROM region('grid', [0:1], 'grid')", "argument 3 of region must be the id of an array"),
         ("CREATE ARRAY a (x 0) OF REAL", "dimension x has length 0"),
         ("CREATE ARRAY a (x 10) OF REAL CHUNK (0)", "the chunks have size 0 along x"),
         ("CREATE ARRAY a (x 10) OF REAL CHUNK (11)", "the chunks have size 11 along x, whose length is 10"),

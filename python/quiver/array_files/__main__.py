@@ -50,7 +50,13 @@ def _import(connection: Connection, options: argparse.Namespace) -> list[str]:
                 imported.append((source, pending))
     except Error as error:
         errors.append(str(error))
-    errors += [failure for source, pending in imported if (failure := error_of_tags(connection, source, pending))]
+    while imported:
+        try:
+            failure = error_of_tags(connection, *imported[0])
+        except KeyboardInterrupt:
+            return errors + [f'the attributes of "{source.path}" are no tags yet: {source.extraction} makes them' for source, _ in imported]
+        errors += [failure] if failure else []
+        del imported[0]
     return errors
 
 

@@ -43,8 +43,8 @@ class FileImport:
         schema: str | None = None,
         group: str | None = None,
         file_format: str | None = None,
-        exclude: Sequence[str] = (),
-        exclude_attributes: Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        exclude_attributes: str | Sequence[str] = (),
     ):
         """`group` is by default the name of the file without its end. `exclude` and `exclude_attributes` are patterns of paths and names
         as the shell has them."""
@@ -54,7 +54,7 @@ class FileImport:
             raise ProgrammingError(f'"{self.path}" does not exist')
         self.schema = names.DEFAULT_SCHEMA if schema is None else schema
         self.group = Path(self.path.rstrip("/")).name.split(".")[0] if group is None else group
-        self._file_format, self._exclude, self._exclude_attributes = file_format, exclude, exclude_attributes
+        self._file_format, self._exclude, self._exclude_attributes = file_format, _patterns(exclude), _patterns(exclude_attributes)
 
     def objects(self, connection: Connection) -> Iterator[tuple[FileArray | FileGroup, Tagged]]:
         """Each array and group of the file, with its object of the store and the attributes that are to be its tags."""
@@ -246,6 +246,11 @@ def export_arrays(
         if target.is_dir():
             shutil.rmtree(target)
         os.replace(made, target)
+
+
+def _patterns(given: str | Sequence[str]) -> Sequence[str]:
+    """A text is one pattern, and not one for each of its letters."""
+    return [given] if isinstance(given, str) else given
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

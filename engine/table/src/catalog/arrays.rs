@@ -20,13 +20,13 @@ pub fn relation(table: StoreTable) -> Result<Arc<dyn TableProvider>, EngineError
     let Some(definition) = definition_of_array(&table.snapshot) else { return Ok(Arc::new(table)) };
     let definition = definition?;
     let record = table.snapshot.record();
-    let name = qualified(&record.namespace, &record.name);
+    let (name, object_id) = (qualified(&record.namespace, &record.name), record.id);
     // Without SELECT, the scan will be refused; until then nothing is said of what was written.
     let lengths = match table.check(Privilege::Select) {
         Ok(()) => lengths_of_array(&definition, &table.snapshot)?,
         Err(_) => definition.lengths(&[]),
     };
-    Ok(Arc::new(ArrayTable::new(name, definition, lengths, Arc::new(table))))
+    Ok(Arc::new(ArrayTable::new(name, object_id, definition, lengths, Arc::new(table))))
 }
 
 /// The number of cells along each dimension.
