@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import isfinite, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -490,8 +490,7 @@ def _axis(part: Any, dimension: Dimension, grows: bool) -> Axis:
     return Axis(range(place, place + 1), True)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The cells of a region along one dimension that a chunk has."""
 
     # Of the chunk.
@@ -503,6 +502,8 @@ class Run:
 
 
 def _runs(axis: Axis, chunk: int) -> list[Run]:
+    if axis.is_index:
+        return [Run(axis.cells.start // chunk, axis.cells.start % chunk, None)]
     runs = []
     at = 0
     while at < len(axis.cells):
@@ -512,7 +513,7 @@ def _runs(axis: Axis, chunk: int) -> list[Run]:
         end = min(len(axis.cells), at + left // abs(axis.cells.step) + 1)
         cells = axis.cells[at:end]
         within = _slice_of(range(cells.start - number * chunk, cells.stop - number * chunk, cells.step))
-        runs.append(Run(number, within.start, None) if axis.is_index else Run(number, within, slice(at, end)))
+        runs.append(Run(number, within, slice(at, end)))
         at = end
     return runs
 
