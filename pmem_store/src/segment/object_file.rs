@@ -1,5 +1,6 @@
 //! The file in an object store that has the bytes of a segment.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -37,14 +38,6 @@ pub(super) struct ObjectFile {
     frames: Option<Frames>,
 }
 
-/// The bytes of entries of a segment.
-pub(super) struct FetchedEntries {
-    pub bytes: Vec<Vec<u8>>,
-    /// As they were fetched.
-    pub size_bytes: u64,
-    pub requests: u64,
-}
-
 impl ObjectFile {
     /// Removes from the file of the metadata, whose name is `path`, what it has behind the metadata and the columns.
     pub fn new(url: String, metadata: &mut Vec<u8>, path: &Path, entries: usize) -> Result<ObjectFile> {
@@ -52,50 +45,89 @@ impl ObjectFile {
         Ok(ObjectFile { url, frames })
     }
 
-    /// Fetches entries of the segment, ascending ones.
-    pub fn fetch(&self, segment: &Path, entries: &[ChecksumEntry], indices: &[usize], size_bytes: u64) -> Result<FetchedEntries> {
-        let read = |requests: &[Range<u64>]| object_tier::read_ranges(&self.url, requests);
-        let Some(frames) = &self.frames else { return Ok(fetch(&ranges(entries, indices), read)?) };
-        let mut fetched = fetch(&indices.iter().map(|index| frames.of(*index)).collect::<Vec<_>>(), read)?;
+    /// Fetches entries of the segment, ascending ones, and gives each of them to `take`.
+    pub fn fetch(
+        &self,
+        segment: &Path,
+        entries: &[ChecksumEntry],
+        indices: &[usize],
+        size_bytes: u64,
+        take: &dyn Fn(&[u8], &ChecksumEntry) -> Result<()>,
+    ) -> Result<Fetched> {
+        let ranges = match &self.frames {
+            Some(frames) => indices.iter().map(|index| frames.of(*index)).collect(),
+            None => ranges(entries, indices),
+        };
+        let answers = Answers::of(&ranges, |requests| object_tier::read_ranges(&self.url, requests))?;
         let mut zstd = Decompressor::new().map_err(|error| StoreError::io("decompress", segment, error))?;
-        for (index, bytes) in indices.iter().zip(&mut fetched.bytes) {
-            *bytes = decompress(&mut zstd, segment, bytes, (entries, *index), size_bytes)?;
+        for (index, range) in indices.iter().zip(&ranges) {
+            let bytes = answers.bytes(range);
+            match &self.frames {
+                // One at a time, because together they may be much more than what was fetched.
+                Some(_) => take(&decompress(&mut zstd, segment, &bytes, (entries, *index), size_bytes)?, &entries[*index])?,
+                None => take(&bytes, &entries[*index])?,
+            }
         }
-        Ok(fetched)
+        Ok(answers.fetched(&ranges))
     }
 }
 
 /// The same from the segment's file, if that has come back meanwhile.
-pub(super) fn read_file(segment: &Path, entries: &[ChecksumEntry], indices: &[usize]) -> Result<FetchedEntries> {
+pub(super) fn read_file(
+    segment: &Path,
+    entries: &[ChecksumEntry],
+    indices: &[usize],
+    take: &dyn Fn(&[u8], &ChecksumEntry) -> Result<()>,
+) -> Result<Fetched> {
     let failed = |error| StoreError::io("read", segment, error);
     let file = File::open(segment).map_err(failed)?;
     let read = |range: &Range<u64>| {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         file.read_exact_at(&mut bytes, range.start).map(|()| Bytes::from(bytes))
     };
-    fetch(&ranges(entries, indices), |requests: &[Range<u64>]| requests.iter().map(read).collect::<Result<_, _>>()).map_err(failed)
+    let ranges = ranges(entries, indices);
+    let answers = Answers::of(&ranges, |requests| requests.iter().map(read).collect::<Result<_, _>>()).map_err(failed)?;
+    indices.iter().zip(&ranges).try_for_each(|(index, range)| take(&answers.bytes(range), &entries[*index]))?;
+    Ok(answers.fetched(&ranges))
 }
 
 fn ranges(entries: &[ChecksumEntry], indices: &[usize]) -> Vec<Range<u64>> {
     indices.iter().map(|index| &entries[*index]).map(|entry| entry.offset..entry.offset + entry.length).collect()
 }
 
-fn fetch<E>(ranges: &[Range<u64>], read: impl FnOnce(&[Range<u64>]) -> Result<Vec<Bytes>, E>) -> Result<FetchedEntries, E> {
-    let requests = requests(ranges);
-    let answers = read(&requests)?;
-    let bytes = ranges.iter().map(|range| {
-        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
-        for (request, answer) in requests.iter().zip(&answers) {
+/// Requests, and what came.
+struct Answers {
+    requests: Vec<Range<u64>>,
+    answers: Vec<Bytes>,
+}
+
+impl Answers {
+    fn of<E>(ranges: &[Range<u64>], read: impl FnOnce(&[Range<u64>]) -> Result<Vec<Bytes>, E>) -> Result<Answers, E> {
+        let requests = requests(ranges);
+        let answers = read(&requests)?;
+        Ok(Answers { requests, answers })
+    }
+
+    /// A range is copied only if several requests have it.
+    fn bytes(&self, range: &Range<u64>) -> Cow<'_, [u8]> {
+        let mut found = Cow::Borrowed(&[][..]);
+        for (request, answer) in self.requests.iter().zip(&self.answers) {
             let (from, to) = (range.start.max(request.start), range.end.min(request.end));
             if from < to {
-                let part = (from - request.start) as usize..(to - request.start) as usize;
-                bytes.extend_from_slice(answer.get(part).unwrap_or_default());
+                let part = answer.get((from - request.start) as usize..(to - request.start) as usize).unwrap_or_default();
+                match found.is_empty() {
+                    true => found = Cow::Borrowed(part),
+                    false => found.to_mut().extend_from_slice(part),
+                }
             }
         }
-        bytes
-    });
-    let size_bytes = ranges.iter().map(|range| range.end - range.start).sum();
-    Ok(FetchedEntries { bytes: bytes.collect(), size_bytes, requests: requests.len() as u64 })
+        found
+    }
+
+    fn fetched(&self, ranges: &[Range<u64>]) -> Fetched {
+        let size_bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        Fetched { size_bytes, ranges: ranges.len() as u64, requests: self.requests.len() as u64 }
+    }
 }
 
 /// The requests for ranges that are ascending.

@@ -16,7 +16,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::checksum::ChecksumEntry;
-use super::object_file::{Fetched, FetchedEntries, ObjectFile, read_file};
+use super::object_file::{Fetched, ObjectFile, read_file};
 use super::seal::SidePaths;
 use crate::error::{Result, StoreError};
 use crate::files::RowLocation;
@@ -78,22 +78,18 @@ impl StagedFile {
         verify: impl Fn(&[u8], &ChecksumEntry) -> Result<()>,
     ) -> Result<Fetched> {
         let Some(source) = &self.source else { return Ok(Fetched::default()) };
-        let fetched = match source.fetch(&self.segment, entries, indices, self.size_bytes) {
-            Err(StoreError::ObjectStore(ObjectError::NotFound { .. })) => self.fetch_elsewhere(entries, indices)?,
-            fetched => fetched?,
+        let take = |bytes: &[u8], entry: &ChecksumEntry| {
+            verify(bytes, entry)?;
+            self.write(bytes, entry.offset)
         };
-        for (index, bytes) in indices.iter().zip(&fetched.bytes) {
-            verify(bytes, &entries[*index])?;
-            self.write(bytes, entries[*index].offset)?;
+        match source.fetch(&self.segment, entries, indices, self.size_bytes, &take) {
+            Err(StoreError::ObjectStore(ObjectError::NotFound { .. })) => {}
+            fetched => return fetched,
         }
-        Ok(Fetched { size_bytes: fetched.size_bytes, ranges: indices.len() as u64, requests: fetched.requests })
-    }
-
-    /// While this copy was in use, the rows have moved to another tier, or to another file of the same one.
-    fn fetch_elsewhere(&self, entries: &[ChecksumEntry], indices: &[usize]) -> Result<FetchedEntries> {
-        let RowLocation::Object(url) = RowLocation::of(&self.segment) else { return read_file(&self.segment, entries, indices) };
+        // While this copy was in use, the rows have moved to another tier, or to another file of the same one.
+        let RowLocation::Object(url) = RowLocation::of(&self.segment) else { return read_file(&self.segment, entries, indices, &take) };
         let (_, source) = metadata_file(&SidePaths::of(&self.segment).metadata, url, entries.len())?;
-        source.fetch(&self.segment, entries, indices, self.size_bytes)
+        source.fetch(&self.segment, entries, indices, self.size_bytes, &take)
     }
 }
 
