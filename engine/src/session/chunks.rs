@@ -1,12 +1,13 @@
 //! Chunks of an array, without a statement.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::buffer::Buffer;
 use arrow::datatypes::Int64Type;
 use pmem_store::objects::StoredBytes;
-use pmem_store::{StoreError, Tier, said_name};
+use pmem_store::{Segment, StoreError, Tier, said_name};
 
 use super::Session;
 use common::error::EngineError;
@@ -62,6 +63,13 @@ impl Session {
             let is_near = segment.is_none_or(|segment| segment.tier() == Tier::Pmem);
             let is_far =
                 |batch| segment.is_some_and(|segment| segment.durable_tier() == Tier::Object && !segment.is_fetched(batch, &[column]));
+            if let Some(segment) = segment.filter(|segment| request.is_far(part, segment)) {
+                // Only a query can tell whether it has the others.
+                for position in request.positions.drain().flat_map(|(_, positions)| positions) {
+                    cells[position] = Some(StoredBytes { bytes: None, segment: Some(Arc::clone(segment)) });
+                }
+                break;
+            }
             for (batch, rows) in request.take_rows_in(part)? {
                 let tensors = if is_far(batch) { None } else { Some(part.batch(batch, &[column])?) };
                 for (row, positions) in rows {
@@ -120,6 +128,13 @@ impl<'a> ChunkRequest<'a> {
             };
             least.iter().zip(greatest).any(overlaps)
         })
+    }
+
+    /// Whether the numbers of its chunks would have to be fetched from an object store.
+    fn is_far(&self, part: &ScanPart, segment: &Segment) -> bool {
+        let dimensions: Vec<usize> = (0..self.bounds.len()).collect();
+        let is_missing = |batch| !segment.is_fetched(batch, &dimensions);
+        segment.durable_tier() == Tier::Object && self.may_be_in(part) && (0..segment.batch_count()).any(is_missing)
     }
 
     /// By batch, the undeleted rows of these chunks. An array has one such row for each chunk, so that nobody looks for it any more.

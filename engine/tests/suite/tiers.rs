@@ -367,6 +367,23 @@ fn show_has_the_settings_of_the_store_and_an_empty_text_takes_a_tier_away() {
     assert_eq!(db.error("SHOW disk_tiers").hint(), Some("did you mean \"disk_tier\"?"));
 }
 
+/// Who reads chunks without a statement waits for no object store.
+#[test]
+fn chunks_that_would_have_to_be_fetched_are_left_to_a_query() {
+    let db = with_tiers();
+    db.script("OPTIMIZE TABLE grid; ALTER ARRAY grid SET TIER object");
+    let of_grid = |db: &Db| db.rows("SELECT tier FROM system.segments WHERE kind = 'segment' AND table_name = 'grid'");
+    assert!(soon(|| of_grid(&db) == ["object"]), "{:?}", of_grid(&db));
+    let db = db.reopened_with(options());
+    let is_here = |db: &Db| {
+        let chunks = db.session.read_chunks("main", "grid", &[vec![0, 0], vec![7, 7]]).unwrap();
+        chunks.cells.into_iter().map(|cells| cells.map(|cells| cells.bytes.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(is_here(&db), [Some(false), Some(false)], "not even whether there is such a chunk is known");
+    assert_eq!(db.value("SELECT sum(value) FROM grid"), "120000.0");
+    assert_eq!(is_here(&db), [Some(true), None]);
+}
+
 #[test]
 fn what_has_no_tier_is_refused() {
     let db = Db::new();
