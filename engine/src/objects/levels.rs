@@ -69,7 +69,7 @@ impl TableFunctionImpl for FinestRegion {
 
 fn whole(tags: &Attributes, name: &str) -> Option<i64> {
     match tags.get(name)? {
-        AttributeValue::Integer(value) => Some(*value),
+        AttributeValue::Integer(value) => Some(value),
         _ => None,
     }
 }

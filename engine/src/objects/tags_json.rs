@@ -9,7 +9,7 @@ pub fn tags_json(attributes: &Attributes) -> Option<String> {
     if attributes.is_empty() {
         return None;
     }
-    let fields: Map<String, Value> = attributes.iter().map(|(key, value)| (key.to_string(), json(value))).collect();
+    let fields: Map<String, Value> = attributes.iter().map(|(key, value)| (key.to_string(), json(&value))).collect();
     Some(Value::Object(fields).to_string())
 }
 

@@ -16,7 +16,7 @@ use common::error::store_error;
 struct Row<'a> {
     object: &'a ObjectRecord,
     key: &'a str,
-    value: &'a AttributeValue,
+    value: AttributeValue,
     /// Within a list, from 1 on.
     position: Option<u64>,
 }
@@ -42,11 +42,11 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
             }
         }
     }
-    let integers = rows.iter().map(|row| if let AttributeValue::Integer(value) = row.value { Some(*value) } else { None });
-    let doubles = rows.iter().map(|row| if let AttributeValue::Double(value) = row.value { Some(*value) } else { None });
-    let booleans_of = rows.iter().map(|row| if let AttributeValue::Boolean(value) = row.value { Some(*value) } else { None });
-    let instants_of = rows.iter().map(|row| if let AttributeValue::Timestamp(nanos) = row.value { Some(*nanos) } else { None });
-    let text_of = |row: &Row<'_>| matches!(row.value, AttributeValue::Text(_)).then(|| value_text(row.value));
+    let integers = rows.iter().map(|row| if let AttributeValue::Integer(value) = row.value { Some(value) } else { None });
+    let doubles = rows.iter().map(|row| if let AttributeValue::Double(value) = row.value { Some(value) } else { None });
+    let booleans_of = rows.iter().map(|row| if let AttributeValue::Boolean(value) = row.value { Some(value) } else { None });
+    let instants_of = rows.iter().map(|row| if let AttributeValue::Timestamp(nanos) = row.value { Some(nanos) } else { None });
+    let text_of = |row: &Row<'_>| matches!(row.value, AttributeValue::Text(_)).then(|| value_text(&row.value));
     batch(vec![
         ("object_id", numbers(rows.iter().map(|row| Some(row.object.id))), REQUIRED),
         ("kind", texts(rows.iter().map(|row| Some(row.object.kind.word()))), REQUIRED),
@@ -55,7 +55,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("tag", texts(rows.iter().map(|row| Some(row.key))), REQUIRED),
         ("type", texts(rows.iter().map(|row| Some(row.value.type_name()))), REQUIRED),
         ("position", numbers(rows.iter().map(|row| row.position)), OPTIONAL),
-        ("value", texts(rows.iter().map(|row| Some(value_text(row.value)))), REQUIRED),
+        ("value", texts(rows.iter().map(|row| Some(value_text(&row.value)))), REQUIRED),
         ("integer_value", Arc::new(integers.collect::<Int64Array>()) as ArrayRef, OPTIONAL),
         ("double_value", Arc::new(doubles.collect::<Float64Array>()), OPTIONAL),
         ("text_value", texts(rows.iter().map(text_of)), OPTIONAL),

@@ -10,6 +10,6 @@ mod value;
 
 pub use collection::Attributes;
 pub use error::AttributeError;
-pub use packed::{pack, unpack, value_of, visit_packed};
+pub(crate) use packed::{packed_attributes, position_of, put_attribute, put_scalar_attribute, value_of, visit_packed};
 pub use sort_key::{ValueClass, put_sort_key};
-pub use value::{AttributeValue, KEY_BYTES_MAX, KEYS_MAX, Scalar, VALUE_BYTES_MAX, check_key};
+pub use value::{AttributeValue, Scalar, check_key};

@@ -3,7 +3,6 @@
 //! Lengths and counts are unsigned LEB128 numbers, integers and times signed ones in zigzag form (as in Protocol Buffers), doubles are 8
 //! bytes, little-endian. A list has the number of its values, and then a type and a value for each.
 
-use super::collection::Attributes;
 use super::error::AttributeError;
 use super::value::{AttributeValue, Scalar};
 
@@ -15,41 +14,72 @@ const TEXT: u8 = 4;
 const TIMESTAMP: u8 = 5;
 const LIST: u8 = 6;
 
-/// The attributes are ascending by name.
-pub fn pack<'a>(attributes: impl IntoIterator<Item = (&'a str, &'a AttributeValue)>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(256);
-    for (key, value) in attributes {
-        put_length(&mut bytes, key.len());
-        bytes.extend_from_slice(key.as_bytes());
-        put_value(&mut bytes, value);
-    }
-    bytes
+/// The length of a name, a name of one byte, and a type.
+pub const ATTRIBUTE_BYTES_MIN: usize = 3;
+
+/// One of several packed attributes.
+#[derive(Debug, Clone, Copy)]
+pub struct PackedAttribute<'a> {
+    pub key: &'a str,
+    value: &'a [u8],
+    /// The key and the value.
+    pub bytes: &'a [u8],
 }
 
-pub fn unpack(bytes: &[u8]) -> Result<Attributes, AttributeError> {
-    let mut reader = Reader { bytes, at: 0 };
-    let mut attributes = Attributes::new();
-    while reader.at < bytes.len() {
-        let key = reader.text()?;
-        attributes.insert(key, reader.value()?);
+impl<'a> PackedAttribute<'a> {
+    /// Calls `visit` with the value, or each value of a list.
+    pub fn each_scalar(&self, visit: &mut dyn FnMut(Scalar<'a>)) -> Result<(), AttributeError> {
+        Reader { bytes: self.value, at: 0 }.each_scalar(visit)
     }
-    Ok(attributes)
+
+    pub fn value(&self) -> Result<AttributeValue, AttributeError> {
+        Reader { bytes: self.value, at: 0 }.value()
+    }
+}
+
+/// What comes after an error is not read.
+pub fn packed_attributes(bytes: &[u8]) -> impl Iterator<Item = Result<PackedAttribute<'_>, AttributeError>> {
+    let mut reader = Reader { bytes, at: 0 };
+    std::iter::from_fn(move || {
+        let is_left = reader.at < bytes.len();
+        is_left.then(|| reader.attribute().inspect_err(|_| reader.at = bytes.len()))
+    })
+}
+
+/// Where the first attribute begins whose name is not below `key`.
+pub fn position_of(bytes: &[u8], key: &str) -> Result<usize, AttributeError> {
+    let mut at = 0;
+    for attribute in packed_attributes(bytes) {
+        let attribute = attribute?;
+        if attribute.key >= key {
+            break;
+        }
+        at += attribute.bytes.len();
+    }
+    Ok(at)
 }
 
 /// The value of one attribute; the others are passed over.
 pub fn value_of(bytes: &[u8], key: &str) -> Result<Option<AttributeValue>, AttributeError> {
-    let mut reader = Reader { bytes, at: 0 };
-    while reader.at < bytes.len() {
-        let found = reader.text()?;
-        if found == key {
-            return reader.value().map(Some);
-        }
-        if found > key {
-            return Ok(None);
-        }
-        reader.each_scalar(&mut |_| {})?;
+    let at = position_of(bytes, key)?;
+    match packed_attributes(&bytes[at..]).next().transpose()? {
+        Some(attribute) if attribute.key == key => attribute.value().map(Some),
+        _ => Ok(None),
     }
-    Ok(None)
+}
+
+/// An error if the attributes cannot be read, or are not ascending by name.
+pub fn check_packed(bytes: &[u8]) -> Result<(), AttributeError> {
+    let (mut at, mut last) = (0, None);
+    for attribute in packed_attributes(bytes) {
+        let attribute = attribute?;
+        if last.is_some_and(|last| last >= attribute.key) {
+            return Err(AttributeError::Damaged { offset: at, what: "the names are not ascending" });
+        }
+        last = Some(attribute.key);
+        at += attribute.bytes.len();
+    }
+    Ok(())
 }
 
 /// Calls `visit` with each key and its value, or each value of its list.
@@ -62,8 +92,9 @@ pub fn visit_packed<'a>(bytes: &'a [u8], visit: &mut dyn FnMut(&'a str, Scalar<'
     Ok(())
 }
 
-fn put_length(bytes: &mut Vec<u8>, length: usize) {
-    put_unsigned(bytes, length as u64);
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    put_unsigned(bytes, text.len() as u64);
+    bytes.extend_from_slice(text.as_bytes());
 }
 
 fn put_unsigned(bytes: &mut Vec<u8>, mut value: u64) {
@@ -78,31 +109,43 @@ fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_unsigned(bytes, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-fn put_value(bytes: &mut Vec<u8>, value: &AttributeValue) {
+/// Appends an attribute, whose name comes after those that are there. The value must have passed its check.
+pub fn put_attribute(bytes: &mut Vec<u8>, key: &str, value: &AttributeValue) {
+    put_text(bytes, key);
+    if let AttributeValue::List(values) = value {
+        bytes.push(LIST);
+        put_unsigned(bytes, values.len() as u64);
+    }
+    value.each_scalar(&mut |value| put_value(bytes, value));
+}
+
+/// The same for a value that is no list.
+pub fn put_scalar_attribute(bytes: &mut Vec<u8>, key: &str, value: Scalar<'_>) {
+    put_text(bytes, key);
+    put_value(bytes, value);
+}
+
+fn put_value(bytes: &mut Vec<u8>, value: Scalar<'_>) {
     match value {
-        AttributeValue::Boolean(value) => bytes.push(if *value { TRUE } else { FALSE }),
-        AttributeValue::Integer(value) => {
+        Scalar::Boolean(value) => bytes.push(if value { TRUE } else { FALSE }),
+        Scalar::Integer(value) => {
             bytes.push(INTEGER);
-            put_signed(bytes, *value);
+            put_signed(bytes, value);
         }
-        AttributeValue::Double(value) => {
+        Scalar::Double(value) => {
             bytes.push(DOUBLE);
             bytes.extend_from_slice(&value.to_le_bytes());
         }
-        AttributeValue::Text(text) => {
+        Scalar::Text(text) => {
             bytes.push(TEXT);
-            put_length(bytes, text.len());
-            bytes.extend_from_slice(text.as_bytes());
+            put_text(bytes, text);
         }
-        AttributeValue::Timestamp(nanos) => {
+        Scalar::Timestamp(nanos) => {
             bytes.push(TIMESTAMP);
-            put_signed(bytes, *nanos);
+            put_signed(bytes, nanos);
         }
-        AttributeValue::List(values) => {
-            bytes.push(LIST);
-            put_length(bytes, values.len());
-            values.iter().for_each(|value| put_value(bytes, value));
-        }
+        // It has no values.
+        Scalar::EmptyList => {}
     }
 }
 
@@ -155,6 +198,14 @@ impl<'a> Reader<'a> {
         let length = self.length()?;
         let bytes = self.take(length)?;
         std::str::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
+    }
+
+    fn attribute(&mut self) -> Result<PackedAttribute<'a>, AttributeError> {
+        let start = self.at;
+        let key = self.text()?;
+        let value = self.at;
+        self.each_scalar(&mut |_| {})?;
+        Ok(PackedAttribute { key, value: &self.bytes[value..self.at], bytes: &self.bytes[start..self.at] })
     }
 
     fn value(&mut self) -> Result<AttributeValue, AttributeError> {
@@ -219,9 +270,9 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn all_types() -> Attributes {
+    fn all_types() -> Vec<(&'static str, AttributeValue)> {
         let list = |values: &[i64]| AttributeValue::List(values.iter().map(|value| AttributeValue::Integer(*value)).collect());
-        [
+        vec![
             ("a", AttributeValue::Boolean(true)),
             ("b", AttributeValue::Boolean(false)),
             ("c", AttributeValue::Integer(i64::MIN)),
@@ -233,17 +284,24 @@ mod tests {
             ("i", AttributeValue::Timestamp(-1)),
             ("j", list(&[1, -2, 300])),
             ("k", list(&[])),
+            ("l", list(&[1])),
         ]
-        .into_iter()
-        .collect()
+    }
+
+    fn packed(attributes: &[(&str, AttributeValue)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        attributes.iter().for_each(|(key, value)| put_attribute(&mut bytes, key, value));
+        bytes
     }
 
     #[test]
     fn attributes_of_every_type_come_back_as_they_were() {
         let attributes = all_types();
-        let bytes = pack(attributes.iter());
-        assert_eq!(unpack(&bytes).unwrap(), attributes);
-        for (key, value) in attributes.iter() {
+        let bytes = packed(&attributes);
+        assert_eq!(check_packed(&bytes), Ok(()));
+        let read = packed_attributes(&bytes).map(|attribute| attribute.and_then(|found| Ok((found.key, found.value()?))));
+        assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), attributes);
+        for (key, value) in &attributes {
             assert_eq!(value_of(&bytes, key).unwrap().as_ref(), Some(value));
         }
         assert_eq!(value_of(&bytes, "bb").unwrap(), None);
@@ -251,18 +309,26 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_not_ascending_are_damage() {
+        let integer = AttributeValue::Integer;
+        for keys in [["b", "a"], ["a", "a"]] {
+            let bytes = packed(&keys.map(|key| (key, integer(1))));
+            assert!(matches!(check_packed(&bytes), Err(AttributeError::Damaged { offset: 4, .. })));
+        }
+    }
+
+    #[test]
     fn bytes_that_end_early_or_are_changed_are_no_panic() {
-        let all = all_types();
-        let bytes = pack(all.iter());
+        let bytes = packed(&all_types());
         for end in 0..bytes.len() {
-            let _ = unpack(&bytes[..end]);
+            let _ = check_packed(&bytes[..end]);
             let mut changed = bytes.clone();
             for wrong in [0x00, 0x7f, 0x80, 0xff] {
                 changed[end] = wrong;
-                let _ = (unpack(&changed), value_of(&changed, "k"));
+                let _ = (check_packed(&changed), value_of(&changed, "k"));
             }
         }
         let endless_list = [1, b'a', LIST, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
-        assert!(matches!(unpack(&endless_list), Err(AttributeError::Damaged { .. })));
+        assert!(matches!(check_packed(&endless_list), Err(AttributeError::Damaged { .. })));
     }
 }

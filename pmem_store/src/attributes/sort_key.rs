@@ -54,8 +54,14 @@ fn put_double(bytes: &mut Vec<u8>, value: f64) {
     bytes.extend_from_slice(&ordered.to_be_bytes());
 }
 
+/// Every integer up to here is a double. Most are, and 128 bits take their time.
+const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
+
 fn put_integer(bytes: &mut Vec<u8>, value: i64) {
     let nearest = value as f64;
+    if value.unsigned_abs() <= EXACT_MAX {
+        return put_double(bytes, nearest);
+    }
     // Doubles of this size are integers, and far from the limits of i128.
     let below = if nearest as i128 > i128::from(value) { nearest.next_down() } else { nearest };
     put_double(bytes, below);
@@ -93,6 +99,10 @@ mod tests {
             Double(f64::MIN_POSITIVE),
             Integer(1),
             Double(1.5),
+            Integer((1 << 53) - 1),
+            Double((1u64 << 53) as f64),
+            Integer((1 << 53) + 1),
+            Integer((1 << 53) + 2),
             Integer(large - 1),
             Double(large as f64),
             Integer(large + 1),
@@ -116,7 +126,14 @@ mod tests {
     #[test]
     fn equal_numbers_have_equal_bytes() {
         use Scalar::{Double, Integer};
-        for (integer, double) in [(0, -0.0), (5, 5.0), (1 << 60, (1u64 << 60) as f64), (i64::MIN, i64::MIN as f64)] {
+        for (integer, double) in [
+            (0, -0.0),
+            (5, 5.0),
+            (1 << 53, (1u64 << 53) as f64),
+            (-1 << 53, -((1u64 << 53) as f64)),
+            (1 << 60, (1u64 << 60) as f64),
+            (i64::MIN, i64::MIN as f64),
+        ] {
             assert_eq!(sort_key(Integer(integer)), sort_key(Double(double)));
         }
         assert_eq!(sort_key(Double(f64::NAN)), sort_key(Double(-f64::NAN)));

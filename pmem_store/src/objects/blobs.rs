@@ -150,26 +150,29 @@ fn bytes_of(column: &LargeBinaryArray, row: usize) -> Buffer {
 }
 
 impl Transaction {
-    /// Writes blobs: their objects and their bytes. A blob that is there already gets these bytes instead.
+    /// Writes blobs, each of which is given once: their objects and their bytes. A blob that is there already gets these bytes instead.
     pub fn put_blobs(&mut self, blobs: Vec<(ObjectRecord, Buffer)>) -> Result<()> {
-        let (mut records, mut contents) = (Vec::with_capacity(blobs.len()), BTreeMap::new());
-        for (mut record, content) in blobs {
-            record.size_bytes = content.len() as u64;
-            contents.insert(record.id, content);
-            records.push(record);
-        }
-        let mut by_tier: BTreeMap<String, BTreeMap<ObjectId, Buffer>> = BTreeMap::new();
-        let ids: Vec<ObjectId> = contents.keys().copied().collect();
-        for record in &records {
-            let tier = record.tier.clone().unwrap_or_else(|| Tier::Pmem.word().to_string());
-            by_tier.entry(tier).or_default().extend(contents.remove_entry(&record.id));
-        }
+        let ids: Vec<ObjectId> = blobs.iter().map(|(record, _)| record.id).collect();
+        let mut by_tier: BTreeMap<String, Vec<(ObjectId, Buffer)>> = BTreeMap::new();
+        // The records of a million blobs stay in the memory in which they are.
+        let records = blobs.into_iter().map(|(record, content)| {
+            let size_bytes = content.len() as u64;
+            let tier = record.tier.as_deref().unwrap_or(Tier::Pmem.word());
+            match by_tier.get_mut(tier) {
+                Some(of_tier) => of_tier.push((record.id, content)),
+                None => drop(by_tier.insert(tier.to_string(), vec![(record.id, content)])),
+            }
+            ObjectRecord { size_bytes, ..record }
+        });
+        let records = records.collect();
         self.put_objects(records)?;
         self.remove_contents(&ids)?;
         by_tier.into_iter().try_for_each(|(tier, contents)| self.put_contents(&tier, contents))
     }
 
-    fn put_contents(&mut self, tier: &str, contents: BTreeMap<ObjectId, Buffer>) -> Result<()> {
+    fn put_contents(&mut self, tier: &str, mut contents: Vec<(ObjectId, Buffer)>) -> Result<()> {
+        // In segments the ids ascend.
+        contents.sort_by_key(|(id, _)| *id);
         let name = table_name(tier);
         let table = match own_table(&self.snapshot(), &name, &SCHEMA)? {
             Some(table) => table.record().id,
@@ -178,8 +181,8 @@ impl Transaction {
                 self.create_own_table(&name, &SCHEMA, options.into_iter().collect())?
             }
         };
-        if contents.values().map(Buffer::len).sum::<usize>() <= LOGGED_BYTES_MAX {
-            return self.append_rows(table, rows_of(contents.into_iter().collect())?);
+        if contents.iter().map(|(_, content)| content.len()).sum::<usize>() <= LOGGED_BYTES_MAX {
+            return self.append_rows(table, rows_of(contents)?);
         }
         let schema = Arc::new(storable_schema(&SCHEMA).map_err(StoreError::UnsupportedType)?);
         let mut appender = self.store().appender(table, schema)?;

@@ -9,6 +9,7 @@
 mod blobs;
 mod catalog;
 mod predicate;
+mod properties;
 mod put;
 mod record;
 mod rows;

@@ -75,7 +75,7 @@ impl PropertyKey {
             (time_ms != 0).then_some(AttributeValue::Timestamp(nanos))
         };
         match self {
-            PropertyKey::Attribute(key) => object.attributes.get(key).cloned(),
+            PropertyKey::Attribute(key) => object.attributes.get(key),
             PropertyKey::Id => number(object.id),
             PropertyKey::Kind => text(object.kind.word()),
             PropertyKey::Namespace => text(&object.namespace),
@@ -279,18 +279,18 @@ fn like(text: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::Attributes;
     use crate::objects::ObjectKind;
 
     fn object() -> ObjectRecord {
         let mut object = ObjectRecord::new(7, ObjectKind::Group, 1);
         object.name = "gal".into();
-        object.attributes = [
+        let entries = vec![
             ("n", AttributeValue::Integer(5)),
             ("x", AttributeValue::Double(5.5)),
             ("l", AttributeValue::List(vec![AttributeValue::Text("a".into()), AttributeValue::Text("b".into())])),
-        ]
-        .into_iter()
-        .collect();
+        ];
+        object.attributes = Attributes::from_entries(entries).unwrap();
         object
     }
 

@@ -1,15 +1,15 @@
 //! Writes objects in a transaction.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
 use super::OBJECTS_TABLE;
-use super::record::{ObjectId, ObjectKind, ObjectRecord, SCHEMA, rows_of, unique_text};
+use super::properties::unique_text;
+use super::record::{ObjectId, ObjectKind, ObjectRecord, SCHEMA, rows_of};
 use super::rows::{RowPosition, by_part};
 use super::table::Objects;
 use crate::ZONE_ROWS;
-use crate::attributes::{AttributeError, KEYS_MAX, check_key};
 use crate::error::{Result, StoreError};
 use crate::names::{SYSTEM_NAMESPACE, said_name};
 use crate::segment::storable_schema;
@@ -45,7 +45,7 @@ impl Transaction {
         records.retain(|record| !record.is_empty());
         let kept = records;
         let is_new = |record: &&ObjectRecord| old.get(&record.id).is_none_or(|(_, name)| *name != name_of(record));
-        let new: HashMap<ObjectId, Option<String>> = kept.iter().filter(is_new).map(|record| (record.id, name_of(record))).collect();
+        let new: HashSet<ObjectId> = kept.iter().filter(is_new).map(|record| record.id).collect();
         let is_group = |record: &&ObjectRecord| record.kind == ObjectKind::Group && !record.groups.is_empty();
         let in_groups: Vec<ObjectId> = kept.iter().filter(is_group).map(|record| record.id).collect();
         let in_catalog: Vec<(ObjectId, ObjectKind)> =
@@ -126,7 +126,7 @@ impl Transaction {
 
     /// Rows are deleted by their position, so two transactions that change one row conflict. Two that make rows of the same object or
     /// name do not, so this looks at the rows that others have added.
-    fn check_new_objects(&mut self, new: HashMap<ObjectId, Option<String>>) -> Result<()> {
+    fn check_new_objects(&mut self, new: HashSet<ObjectId>) -> Result<()> {
         let before = self.base().objects()?;
         let own_rows = self.snapshot().objects()?.rows_since(&before);
         self.check_on_commit(Box::new(move |becoming| {
@@ -135,8 +135,9 @@ impl Transaction {
                 return Ok(());
             }
             let added = objects.added_since(&before)?;
-            let names: HashSet<&String> = new.values().flatten().collect();
-            let same_ids = has_twice(added.iter().map(|(id, _)| id).filter(|id| new.contains_key(id)));
+            let of_new = added.iter().filter(|(id, _)| new.contains(id));
+            let names: HashSet<&String> = of_new.clone().filter_map(|(_, name)| name.as_ref()).collect();
+            let same_ids = has_twice(of_new.map(|(id, _)| id));
             match same_ids || has_twice(added.iter().filter_map(|(_, name)| name.as_ref()).filter(|name| names.contains(name))) {
                 true => Err(conflict()),
                 false => Ok(()),
@@ -164,13 +165,7 @@ fn check(record: &ObjectRecord) -> Result<()> {
         let what = "a view of an older store has no id yet; close the store, and open it for writing once more";
         return Err(StoreError::Refused(what.into()));
     }
-    if record.attributes.len() > KEYS_MAX {
-        return Err(AttributeError::ManyKeys { found: record.attributes.len() }.into());
-    }
-    for (key, value) in record.attributes.iter() {
-        check_key(key)?;
-        value.check(key)?;
-    }
+    record.attributes.check_count()?;
     if !record.kind.is_in_catalog() && record.name.is_empty() {
         return Err(StoreError::NoName { kind: record.kind.word() });
     }

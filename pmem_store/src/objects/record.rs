@@ -1,6 +1,6 @@
 //! An object, and its row in the table of objects.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
@@ -8,7 +8,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, TimestampNanosecondType};
 
-use crate::attributes::{AttributeError, AttributeValue, Attributes, pack, unpack, value_of};
+use super::properties::{pack, unpack};
+use crate::attributes::{AttributeError, Attributes};
 use crate::error::Result;
 use crate::names::TableId;
 use crate::segment::with_attribute_index;
@@ -16,14 +17,6 @@ use crate::snapshot::ObjectOwner;
 
 /// Tables are objects: their ids are of the same sequence.
 pub type ObjectId = TableId;
-
-/// Properties of the store's own, beside the attributes that users give.
-pub const GROUPS_PROPERTY: &str = ":group";
-pub const NAME_PROPERTY: &str = ":name";
-pub const NAMESPACE_PROPERTY: &str = ":schema";
-pub const KIND_PROPERTY: &str = ":kind";
-/// Of a blob that was given one.
-const TIER_PROPERTY: &str = ":tier";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
@@ -112,40 +105,6 @@ impl ObjectRecord {
     pub fn is_empty(&self) -> bool {
         self.kind.is_in_catalog() && self.attributes.is_empty() && self.groups.is_empty() && self.comment.is_none()
     }
-
-    fn properties(&self) -> Vec<u8> {
-        let kind = AttributeValue::Text(self.kind.word().into());
-        let groups = AttributeValue::List(self.groups.iter().map(|group| AttributeValue::Integer(*group as i64)).collect());
-        let name = AttributeValue::Text(self.name.clone());
-        let namespace = AttributeValue::Text(self.namespace.clone());
-        let mut all: Vec<(&str, &AttributeValue)> = self.attributes.iter().collect();
-        all.push((KIND_PROPERTY, &kind));
-        if !self.groups.is_empty() {
-            all.push((GROUPS_PROPERTY, &groups));
-        }
-        if !self.kind.is_in_catalog() {
-            all.extend([(NAME_PROPERTY, &name), (NAMESPACE_PROPERTY, &namespace)]);
-        }
-        let tier = self.tier.clone().filter(|_| self.kind == ObjectKind::Blob).map(AttributeValue::Text);
-        all.extend(tier.as_ref().map(|tier| (TIER_PROPERTY, tier)));
-        all.sort_unstable_by_key(|(key, _)| *key);
-        pack(all)
-    }
-
-    fn set_properties(&mut self, bytes: &[u8]) -> Result<(), AttributeError> {
-        self.attributes = unpack(bytes)?;
-        if let Some(AttributeValue::List(groups)) = self.attributes.remove(GROUPS_PROPERTY) {
-            self.groups =
-                groups.iter().filter_map(|group| if let AttributeValue::Integer(id) = group { Some(*id as u64) } else { None }).collect();
-        }
-        let mut text = |key: &str| match self.attributes.remove(key) {
-            Some(AttributeValue::Text(text)) => text,
-            _ => String::new(),
-        };
-        (self.name, self.namespace, _) = (text(NAME_PROPERTY), text(NAMESPACE_PROPERTY), text(KIND_PROPERTY));
-        self.tier = Some(text(TIER_PROPERTY)).filter(|tier| !tier.is_empty());
-        Ok(())
-    }
 }
 
 pub const PROPERTIES: usize = 7;
@@ -182,7 +141,7 @@ pub fn rows_of(records: &[ObjectRecord]) -> Result<RecordBatch> {
         numbers(|record| record.size_bytes),
         texts(|record| record.comment.as_deref()),
         Arc::new(records.iter().map(|record| Some(record.is_read_only && !record.kind.is_in_catalog())).collect::<BooleanArray>()),
-        Arc::new(BinaryViewArray::from_iter_values(records.iter().map(ObjectRecord::properties))),
+        Arc::new(BinaryViewArray::from_iter_values(records.iter().map(pack))),
     ];
     Ok(RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?)
 }
@@ -196,8 +155,14 @@ pub fn record_of(rows: &RecordBatch, row: usize) -> Result<ObjectRecord> {
         texts.is_valid(row).then(|| texts.value(row).to_string())
     };
     let properties = rows.column(PROPERTIES).as_binary_view().value(row);
-    let kind = kind_of(properties)?.ok_or(AttributeError::Damaged { offset: 0, what: "an object is of an unknown kind" })?;
-    let mut record = ObjectRecord {
+    let (own, attributes) = unpack(properties)?;
+    let kind = own.kind.ok_or(AttributeError::Damaged { offset: 0, what: "an object is of an unknown kind" })?;
+    Ok(ObjectRecord {
+        name: own.name.to_string(),
+        namespace: own.namespace.to_string(),
+        tier: own.tier.map(str::to_string),
+        groups: own.groups.into_iter().collect(),
+        attributes,
         owner: text(1),
         created_at_ms: instant_ms(2),
         changed_at_ms: instant_ms(3),
@@ -205,42 +170,5 @@ pub fn record_of(rows: &RecordBatch, row: usize) -> Result<ObjectRecord> {
         comment: text(5),
         is_read_only: rows.column(6).as_boolean().value(row),
         ..ObjectRecord::new(number(0), kind, 0)
-    };
-    record.set_properties(properties)?;
-    Ok(record)
-}
-
-pub fn kind_of(properties: &[u8]) -> Result<Option<ObjectKind>, AttributeError> {
-    Ok(match value_of(properties, KIND_PROPERTY)? {
-        Some(AttributeValue::Text(word)) => ObjectKind::of_word(&word),
-        _ => None,
     })
-}
-
-/// Kind and name, which only one object has; `None` if the name is in the catalog.
-pub fn unique_name(properties: &[u8]) -> Result<Option<String>, AttributeError> {
-    let text = |key: &str| {
-        Ok(match value_of(properties, key)? {
-            Some(AttributeValue::Text(text)) => text,
-            _ => String::new(),
-        })
-    };
-    let Some(kind) = kind_of(properties)?.filter(|kind| !kind.is_in_catalog()) else { return Ok(None) };
-    Ok(Some(unique_text(kind, &text(NAMESPACE_PROPERTY)?, &text(NAME_PROPERTY)?)))
-}
-
-pub fn unique_text(kind: ObjectKind, namespace: &str, name: &str) -> String {
-    format!("{} {namespace}\0{name}", kind.word())
-}
-
-/// Whether the object whose properties these are has this kind and name.
-pub fn is_named(properties: &[u8], kind: ObjectKind, names: &HashSet<&str>) -> Result<bool, AttributeError> {
-    let has_name = matches!(value_of(properties, NAME_PROPERTY)?, Some(AttributeValue::Text(name)) if names.contains(&*name));
-    Ok(has_name && kind_of(properties)? == Some(kind))
-}
-
-/// Whether the object whose properties these are is a direct member of the group.
-pub fn is_member(properties: &[u8], group: ObjectId) -> Result<bool, AttributeError> {
-    let groups = value_of(properties, GROUPS_PROPERTY)?;
-    Ok(matches!(groups, Some(AttributeValue::List(groups)) if groups.contains(&AttributeValue::Integer(group as i64))))
 }

@@ -173,27 +173,34 @@ impl Part<'_> {
 
     /// Calls `visit` with each of these rows that is not deleted: a batch of the wanted columns, its row there, and in the part.
     pub fn visit(&self, rows: &Rows, columns: &[usize], mut visit: impl FnMut(&RecordBatch, usize, u32) -> Result<()>) -> Result<()> {
+        self.visit_batches(rows, columns, |batch, start, rows| rows.iter().try_for_each(|row| visit(batch, (row - start) as usize, *row)))
+    }
+
+    /// The same, a batch at a time: its columns, its first row, and those of its rows that are wanted, ascending.
+    pub fn visit_batches(
+        &self,
+        rows: &Rows,
+        columns: &[usize],
+        mut visit: impl FnMut(&RecordBatch, u32, &[u32]) -> Result<()>,
+    ) -> Result<()> {
         let deleted = self.deletions().map(Deletions::rows);
-        let starts = self.batch_starts()?;
-        let mut visit_range = |index: usize, rows: &mut dyn Iterator<Item = u32>| {
-            let mut batch = None;
-            for row in rows.filter(|row| deleted.is_none_or(|deleted| !deleted.contains(*row))) {
-                let batch = match &mut batch {
-                    Some(batch) => batch,
-                    empty => empty.insert(self.batch(index, columns)?),
-                };
-                visit(batch, (row - starts[index]) as usize, row)?;
-            }
-            Ok::<(), StoreError>(())
-        };
+        let (starts, mut wanted) = (self.batch_starts()?, Vec::new());
         for (index, range) in starts.windows(2).map(|pair| pair[0]..pair[1]).enumerate() {
+            let start = range.start;
+            wanted.clear();
             match rows {
-                Rows::All => visit_range(index, &mut range.clone())?,
+                Rows::All => wanted.extend(range),
                 Rows::Few(rows) => {
-                    let (first, end) = (rows.partition_point(|row| *row < range.start), rows.partition_point(|row| *row < range.end));
-                    visit_range(index, &mut rows[first..end].iter().copied())?;
+                    let (first, end) = (rows.partition_point(|row| *row < start), rows.partition_point(|row| *row < range.end));
+                    wanted.extend_from_slice(&rows[first..end]);
                 }
-                Rows::Bitmap(rows) => visit_range(index, &mut rows.range(range.clone()))?,
+                Rows::Bitmap(rows) => wanted.extend(rows.range(range)),
+            }
+            if let Some(deleted) = deleted {
+                wanted.retain(|row| !deleted.contains(*row));
+            }
+            if !wanted.is_empty() {
+                visit(&self.batch(index, columns)?, start, &wanted)?;
             }
         }
         Ok(())

@@ -9,7 +9,8 @@ use std::ops::Range;
 use roaring::RoaringBitmap;
 
 use super::predicate::{Comparison, Predicate, PropertyKey, is_like, literal_prefix};
-use super::record::{KIND_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY, ObjectKind};
+use super::properties::{KIND_PROPERTY, NAME_PROPERTY, NAMESPACE_PROPERTY};
+use super::record::ObjectKind;
 use crate::attributes::{AttributeValue, ValueClass, put_sort_key};
 use crate::error::Result;
 use crate::segment::{AttributeIndex, KeyIndex};

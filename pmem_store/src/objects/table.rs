@@ -7,13 +7,11 @@ use arrow::array::AsArray;
 
 use super::OBJECTS_TABLE;
 use super::predicate::{Comparison, Predicate, PropertyKey};
-use super::record::{
-    GROUPS_PROPERTY, NAMESPACE_PROPERTY, ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, is_member, is_named, kind_of, record_of,
-    unique_name,
-};
+use super::properties::{GROUPS_PROPERTY, NAMESPACE_PROPERTY, OwnProperties};
+use super::record::{ObjectId, ObjectKind, ObjectRecord, PROPERTIES, SCHEMA, record_of};
 use super::rows::{ID, Part, RowPosition, ids_of, own_table, parts, visit_ids};
 use super::search::Rows;
-use crate::attributes::{AttributeError, AttributeValue, value_of};
+use crate::attributes::AttributeValue;
 use crate::error::Result;
 use crate::names::{SYSTEM_NAMESPACE, TableId};
 use crate::snapshot::{Snapshot, TableSnapshot};
@@ -80,10 +78,10 @@ impl Objects {
 
     /// The groups or blobs with one of these names, in any schema.
     pub fn named_all(&self, kind: ObjectKind, names: &HashSet<&str>) -> Result<Vec<ObjectRecord>> {
-        let mut found = Vec::with_capacity(names.len());
+        let mut found = Vec::new();
         for part in self.parts() {
             part.visit(&part.rows_named(names)?, &every_column(), |rows, row, _| {
-                if is_named(rows.column(PROPERTIES).as_binary_view().value(row), kind, names)? {
+                if OwnProperties::of(rows.column(PROPERTIES).as_binary_view().value(row))?.is_named(kind, names) {
                     found.push(record_of(rows, row)?);
                 }
                 Ok(())
@@ -95,16 +93,14 @@ impl Objects {
     /// The groups and blobs of a namespace.
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<ObjectRecord>> {
         let by_namespace = equals(NAMESPACE_PROPERTY, AttributeValue::Text(namespace.to_string()));
-        let ids = self.ids_where(&by_namespace, |properties| {
-            Ok(matches!(value_of(properties, NAMESPACE_PROPERTY)?, Some(AttributeValue::Text(found)) if found == namespace))
-        })?;
+        let ids = self.ids_where(&by_namespace, |own| own.namespace == namespace)?;
         self.get_all(&ids)
     }
 
     /// The direct members of a group.
     pub fn members(&self, group: ObjectId) -> Result<Vec<ObjectId>> {
         let by_group = equals(GROUPS_PROPERTY, AttributeValue::Integer(group as i64));
-        self.ids_where(&by_group, |properties| is_member(properties, group))
+        self.ids_where(&by_group, |own| own.groups.contains(&group))
     }
 
     /// What is below a group at any depth, with its kind.
@@ -112,7 +108,8 @@ impl Objects {
         let below: Vec<ObjectId> = self.below(group)?.into_iter().filter(|id| *id != group).collect();
         let mut kinds = Vec::with_capacity(below.len());
         visit_ids(self.table.as_ref(), &below, &[ID, PROPERTIES], |_, rows, row, _| {
-            kinds.extend(kind_of(rows.column(1).as_binary_view().value(row))?.map(|kind| (ids_of(rows)[row] as ObjectId, kind)));
+            let own = OwnProperties::of(rows.column(1).as_binary_view().value(row))?;
+            kinds.extend(own.kind.map(|kind| (ids_of(rows)[row] as ObjectId, kind)));
             Ok(())
         })?;
         Ok(kinds)
@@ -165,8 +162,9 @@ impl Objects {
         for part in self.parts() {
             let (found, is_exact) = part.candidates(predicate)?;
             if is_exact {
-                part.visit(&found, &[ID], |rows, row, _| {
-                    ids.push(ids_of(rows)[row] as ObjectId);
+                part.visit_batches(&found, &[ID], |batch, start, rows| {
+                    let of_batch = ids_of(batch);
+                    ids.extend(rows.iter().map(|row| of_batch[(row - start) as usize] as ObjectId));
                     Ok(())
                 })?;
             } else if part.is_indexed() {
@@ -183,11 +181,11 @@ impl Objects {
     }
 
     /// The ids of the rows whose properties pass. For a row of a segment with an index `predicate` holds.
-    fn ids_where(&self, predicate: &Predicate, passes: impl Fn(&[u8]) -> Result<bool, AttributeError>) -> Result<Vec<ObjectId>> {
+    fn ids_where(&self, predicate: &Predicate, passes: impl Fn(&OwnProperties<'_>) -> bool) -> Result<Vec<ObjectId>> {
         let mut ids = Vec::new();
         for part in self.parts() {
             part.visit(&part.candidates(predicate)?.0, &[ID, PROPERTIES], |rows, row, _| {
-                if passes(rows.column(1).as_binary_view().value(row))? {
+                if passes(&OwnProperties::of(rows.column(1).as_binary_view().value(row))?) {
                     ids.push(ids_of(rows)[row] as ObjectId);
                 }
                 Ok(())
@@ -200,7 +198,7 @@ impl Objects {
     pub(super) fn positions(&self, ids: &[ObjectId]) -> Result<HashMap<ObjectId, (RowPosition, Option<String>)>> {
         let mut found = HashMap::with_capacity(ids.len());
         visit_ids(self.table.as_ref(), ids, &[ID, PROPERTIES], |part, rows, row, position| {
-            let name = unique_name(rows.column(1).as_binary_view().value(row))?;
+            let name = OwnProperties::of(rows.column(1).as_binary_view().value(row))?.unique_name();
             found.insert(ids_of(rows)[row] as ObjectId, (RowPosition { part: part.id(), row: position }, name));
             Ok(())
         })?;
@@ -228,7 +226,8 @@ impl Objects {
         for (part, known) in self.parts_since(before) {
             let rows = Rows::Few((known..part.stored_rows()).collect());
             part.visit(&rows, &[ID, PROPERTIES], |rows, row, _| {
-                added.push((ids_of(rows)[row] as ObjectId, unique_name(rows.column(1).as_binary_view().value(row))?));
+                let own = OwnProperties::of(rows.column(1).as_binary_view().value(row))?;
+                added.push((ids_of(rows)[row] as ObjectId, own.unique_name()));
                 Ok(())
             })?;
         }

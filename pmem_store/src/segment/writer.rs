@@ -16,7 +16,7 @@ use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::{DictionaryTracker, FileWriter, IpcWriteOptions};
 
 use super::ALIGNMENT;
-use super::attribute_index::AttributeIndexBuilder;
+use super::attribute_index::AttributeIndexThread;
 use super::checksum::BufferChecksums;
 use super::compact::held_bytes_max;
 use super::footer::Layout;
@@ -34,7 +34,7 @@ pub struct SegmentWriter {
     capacity_bytes: u64,
     schema_bytes: u64,
     statistics: StatisticsBuilder,
-    index: Option<AttributeIndexBuilder>,
+    index: Option<AttributeIndexThread>,
     poison: Arc<PoisonFlag>,
     row_count: u64,
     batch_count: u64,
@@ -61,7 +61,7 @@ impl SegmentWriter {
             writer: Some(writer),
             capacity_bytes,
             schema_bytes: schema_bytes(&schema),
-            index: AttributeIndexBuilder::of(&schema),
+            index: AttributeIndexThread::of(&schema, path)?,
             statistics: StatisticsBuilder::new(schema),
             poison: Arc::clone(poison),
             row_count: 0,
@@ -102,14 +102,14 @@ impl SegmentWriter {
         let Some(writer) = &mut self.writer else {
             return Err(StoreError::Poisoned("a write to this segment failed".into()));
         };
+        if let Some(index) = &self.index {
+            index.add(batch);
+        }
         if let Err(error) = writer.write(batch) {
             self.writer = None;
             return Err(write_error(error));
         }
         self.statistics.add(batch);
-        if let Some(index) = &mut self.index {
-            index.add(batch)?;
-        }
         self.row_count += batch.num_rows() as u64;
         self.batch_count += 1;
         Ok(())
@@ -132,7 +132,7 @@ impl SegmentWriter {
         cursor.region.seal(size_bytes).map_err(StoreError::from)?;
         let side = SidePaths::of(&self.path);
         let [zones, columns] = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(schema)).finish()?;
-        let index = self.index.take().map(AttributeIndexBuilder::finish).transpose()?;
+        let index = self.index.take().map(AttributeIndexThread::finish).transpose()?.flatten();
         let index_xxh3 = index.map(|index| write_table(&side.index, &index, &self.poison)).transpose()?;
         let sealed = SealedSegment {
             id: self.id,

@@ -1,9 +1,8 @@
 //! How fast objects are written and found. The command is in bench/README.md: it asserts no time.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use pmem_store::attributes::AttributeValue;
+use pmem_store::attributes::{AttributeValue, Attributes};
 use pmem_store::objects::{Comparison, ObjectCatalog, ObjectKind, ObjectRecord, Predicate, PropertyKey};
 
 use crate::helpers::*;
@@ -23,7 +22,7 @@ fn objects_are_written_and_found() {
     let count: usize = std::env::var("QUIVER_OBJECTS").map_or(1_000_000, |count| count.parse().unwrap());
     let (dir, store) = fresh();
     let mut random = Random(99);
-    let names: Vec<Arc<str>> = (0..KEYS).map(|key| format!("k{key}").into()).collect();
+    let names: Vec<String> = (0..KEYS).map(|key| format!("k{key}")).collect();
     let mut tags: Vec<Vec<(usize, usize)>> = Vec::with_capacity(count);
     let records: Vec<ObjectRecord> = (0..count)
         .map(|at| {
@@ -36,7 +35,8 @@ fn objects_are_written_and_found() {
             }
             let mut record = ObjectRecord::new(store.new_table_id(), ObjectKind::Group, 1_000);
             (record.namespace, record.name) = ("main".into(), format!("object_{at}"));
-            record.attributes = own.iter().map(|(key, value)| (Arc::clone(&names[*key]), AttributeValue::Integer(*value as i64))).collect();
+            let entries = own.iter().map(|(key, value)| (&names[*key], AttributeValue::Integer(*value as i64)));
+            record.attributes = Attributes::from_entries(entries.collect()).unwrap();
             tags.push(own);
             record
         })
@@ -96,7 +96,7 @@ fn objects_are_written_and_found() {
     let began = Instant::now();
     let mut tagged = catalog.get_all(&ids).unwrap();
     for record in &mut tagged {
-        record.attributes.insert("new", AttributeValue::Integer(1));
+        record.attributes.insert("new", &AttributeValue::Integer(1)).unwrap();
     }
     let mut transaction = store.begin().unwrap();
     transaction.put_objects(tagged).unwrap();

@@ -1,7 +1,7 @@
 //! Objects: their rows, and what transactions do to them.
 
 use arrow::buffer::Buffer;
-use pmem_store::attributes::{AttributeError, AttributeValue};
+use pmem_store::attributes::{AttributeError, AttributeValue, Attributes};
 use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, ObjectRecord, Predicate, PropertyKey};
 use pmem_store::{Durability, Snapshot, Store, StoreError, TableAlteration, TableVersion, ViewRecord};
 
@@ -12,7 +12,7 @@ fn group(store: &Store, name: &str) -> ObjectRecord {
 }
 
 fn tagged(mut record: ObjectRecord, key: &str, value: i64) -> ObjectRecord {
-    record.attributes.insert(key, AttributeValue::Integer(value));
+    record.attributes.insert(key, &AttributeValue::Integer(value)).unwrap();
     record
 }
 
@@ -110,24 +110,21 @@ fn a_row_that_says_nothing_is_removed_and_an_older_version_still_has_it() {
 #[test]
 fn names_and_values_that_cannot_be_kept_are_refused() {
     let (_dir, store) = fresh();
-    let with = |key: &str, value: AttributeValue| {
-        let mut record = group(&store, "g");
-        record.attributes.insert(key, value);
-        match put(&store, vec![record]) {
-            Err(StoreError::Attribute(error)) => error,
-            other => panic!("{key}: {other:?}"),
-        }
+    let refused = |key: &str, value: AttributeValue| {
+        let error = Attributes::new().insert(key, &value).unwrap_err();
+        assert_eq!(Attributes::from_entries(vec![(key, value)]), Err(error.clone()));
+        error
     };
     let integer = AttributeValue::Integer(1);
-    assert_eq!(with("", integer.clone()), AttributeError::NoKey);
-    assert!(matches!(with(&"k".repeat(257), integer.clone()), AttributeError::LongKey { found: 257 }));
-    assert!(matches!(with(":group", integer.clone()), AttributeError::ReservedKey(_)));
-    assert!(matches!(with("k", AttributeValue::Text("x".repeat(10 << 20))), AttributeError::LongValue { .. }));
+    assert_eq!(refused("", integer.clone()), AttributeError::NoKey);
+    assert!(matches!(refused(&"k".repeat(257), integer.clone()), AttributeError::LongKey { found: 257 }));
+    assert!(matches!(refused(":group", integer.clone()), AttributeError::ReservedKey(_)));
+    assert!(matches!(refused("k", AttributeValue::Text("x".repeat(10 << 20))), AttributeError::LongValue { .. }));
     let mixed = AttributeValue::List(vec![integer.clone(), AttributeValue::Boolean(true)]);
-    assert!(matches!(with("k", mixed), AttributeError::MixedList { .. }));
-    let many = (0..1_000_000).map(|at| (at.to_string(), integer.clone())).collect();
-    let refused = put(&store, vec![ObjectRecord { attributes: many, ..group(&store, "g") }]);
-    assert!(matches!(refused, Err(StoreError::Attribute(AttributeError::ManyKeys { found: 1_000_000 }))));
+    assert!(matches!(refused("k", mixed), AttributeError::MixedList { .. }));
+    let many = Attributes::from_entries((0..1_000_000).map(|at| (at.to_string(), integer.clone())).collect()).unwrap();
+    let with_many = put(&store, vec![ObjectRecord { attributes: many, ..group(&store, "g") }]);
+    assert!(matches!(with_many, Err(StoreError::Attribute(AttributeError::ManyKeys { found: 1_000_000 }))));
     assert!(store.snapshot().unwrap().objects().unwrap().is_empty());
 }
 
@@ -360,7 +357,7 @@ fn every_condition_finds_by_the_index_what_it_finds_object_by_object() {
             record.name += &format!("{at}");
             for key in ["p", "q", "r"] {
                 if random.below(3) > 0 {
-                    record.attributes.insert(key, random.value());
+                    record.attributes.insert(key, &random.value()).unwrap();
                 }
             }
             record

@@ -163,13 +163,13 @@ fn related(
         let attribute = PropertyKey::Attribute(key.to_string());
         let predicate = Predicate::Compare { key: attribute, operator: Comparison::Equal, value: value.clone() };
         let members = catalog.search(&predicate)?.iter().filter(|object| slow.has(object)).map(|object| object.id).collect();
-        related.push(Related { relation: Relation::Tag(key.to_string(), value.clone()), members });
+        related.push(Related { relation: Relation::Tag(key.to_string(), value), members });
     }
     Ok(related)
 }
 
-fn most_frequent_tags(records: &[ObjectRecord]) -> Vec<(&str, &AttributeValue)> {
-    let mut counts: HashMap<(&str, Vec<u8>), (usize, &AttributeValue)> = HashMap::new();
+fn most_frequent_tags(records: &[ObjectRecord]) -> Vec<(&str, AttributeValue)> {
+    let mut counts: HashMap<(&str, Vec<u8>), (usize, AttributeValue)> = HashMap::new();
     for (key, value) in records.iter().flat_map(|record| record.attributes.iter().take(TAGS_MAX)) {
         if !matches!(value, AttributeValue::List(_)) {
             let mut sort_key = Vec::new();

@@ -1,21 +1,21 @@
 //! COPY BLOB, COPY BLOBS and DROP BLOB.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, LargeBinaryArray, RecordBatch, StringArray};
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use datafusion::common::TableReference;
-use pmem_store::attributes::Attributes;
 use pmem_store::mapping::{Mapping, MappingError};
 use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
 use super::ObjectResult;
 use super::names::{check_changeable, check_owner, new_object, put, renamed};
-use super::tag_rows::{NAME, NAMESPACE, cast_to, put_tags, texts};
+use super::tag_rows::{NAME, NAMESPACE, TagColumns, cast_to, text_at, texts};
 use super::tags::values_of;
 use crate::execution::StatementContext;
 use crate::statements::ddl::commit;
@@ -39,7 +39,7 @@ pub fn copy_from(ctx: &StatementContext, name: &TableReference, path: &str, tags
     let (namespace, name) = resolve(name)?;
     let found = catalog.objects().named(ObjectKind::Blob, &namespace, &name)?;
     let mut blob = blob_of(ctx, &catalog, found, namespace, name)?;
-    blob.attributes.extend(values_of(ctx, tags)?);
+    blob.attributes.put_all(&values_of(ctx, tags)?);
     let content = FileBytes::open(&path)?;
     ctx.catalog.write_scope().check_writable()?;
     commit(ctx, "COPY BLOB", |transaction| {
@@ -127,49 +127,77 @@ fn write_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Blobs from the rows of a query: name, content, and tags.
-pub fn copy_rows(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<ObjectResult, EngineError> {
-    let snapshot = ctx.catalog.snapshot();
-    let catalog = ObjectCatalog::of(&snapshot)?;
-    let mut blobs: BTreeMap<(String, String), (ObjectRecord, Buffer)> = BTreeMap::new();
-    for batch in batches {
+/// The rows of a batch that become blobs.
+struct BlobRows<'a> {
+    namespaces: Option<StringArray>,
+    names: StringArray,
+    contents: LargeBinaryArray,
+    tags: TagColumns<'a>,
+}
+
+impl BlobRows<'_> {
+    fn of(batch: &RecordBatch) -> Result<BlobRows<'_>, EngineError> {
         let (Some(names), Some(contents)) = (texts(batch, NAME)?, batch.column_by_name(CONTENT)) else {
             let message = "the rows are no blobs".to_string();
             let hint = "give them columns name and content (and schema_name); all other columns are tags".to_string();
             return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
         };
-        let namespaces = texts(batch, NAMESPACE)?;
-        let wanted = names.iter().flatten().map(String::as_str).collect();
-        let found = catalog.objects().named_all(ObjectKind::Blob, &wanted)?;
-        let mut found: HashMap<_, _> = found.into_iter().map(|blob| ((blob.namespace.clone(), blob.name.clone()), blob)).collect();
         if !contents.data_type().is_binary() && !contents.data_type().is_string() {
             let what = format!("{} as the content of a blob", declared_name(contents.data_type()));
             return Err(EngineError::unsupported(what, Some("it is BYTEA or a text")));
         }
-        let contents = cast_to(contents, &DataType::LargeBinary)?;
-        let contents = contents.as_binary::<i64>();
-        let mut tags = vec![Attributes::new(); batch.num_rows()];
-        put_tags(batch, &[NAME, NAMESPACE, CONTENT], &mut tags)?;
-        for (row, tags) in tags.into_iter().enumerate() {
-            let Some(name) = names[row].clone().filter(|_| contents.is_valid(row)) else {
-                let message = "a row has no name or no content".to_string();
-                return Err(EngineError::Sql { message, position: None, hint: None });
+        let contents = cast_to(contents, &DataType::LargeBinary)?.as_binary().clone();
+        if names.null_count() > 0 || contents.null_count() > 0 {
+            let message = "a row has no name or no content".to_string();
+            return Err(EngineError::Sql { message, position: None, hint: None });
+        }
+        let tags = TagColumns::of(batch, &[NAME, NAMESPACE, CONTENT])?;
+        Ok(BlobRows { namespaces: texts(batch, NAMESPACE)?, names, contents, tags })
+    }
+
+    /// Namespace and name.
+    fn name(&self, row: usize) -> (&str, &str) {
+        let namespace = self.namespaces.as_ref().and_then(|namespaces| text_at(namespaces, row));
+        (namespace.unwrap_or(DEFAULT_NAMESPACE), self.names.value(row))
+    }
+
+    fn content(&self, row: usize) -> Buffer {
+        let (start, end) = (self.contents.value_offsets()[row] as usize, self.contents.value_offsets()[row + 1] as usize);
+        self.contents.values().slice_with_length(start, end - start)
+    }
+}
+
+/// Blobs from the rows of a query: name, content, and tags.
+pub fn copy_rows(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<ObjectResult, EngineError> {
+    let snapshot = ctx.catalog.snapshot();
+    let catalog = ObjectCatalog::of(&snapshot)?;
+    let batches: Vec<BlobRows<'_>> = batches.iter().map(BlobRows::of).collect::<Result<_, _>>()?;
+    let row_count = batches.iter().map(|rows| rows.names.len()).sum();
+    let mut blobs: Vec<(ObjectRecord, Buffer)> = Vec::with_capacity(row_count);
+    // A later row of the same blob adds its tags, and has the bytes that count.
+    let mut positions: HashMap<(&str, &str), usize> = HashMap::with_capacity(row_count);
+    for rows in &batches {
+        let found = catalog.objects().named_all(ObjectKind::Blob, &rows.names.iter().flatten().collect())?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|blob| ((blob.namespace.clone(), blob.name.clone()), blob)).collect();
+        for row in 0..rows.names.len() {
+            let (namespace, name) = rows.name(row);
+            let position = match positions.entry((namespace, name)) {
+                Entry::Occupied(position) => *position.get(),
+                Entry::Vacant(vacant) => {
+                    let key = (namespace.to_string(), name.to_string());
+                    let blob = blob_of(ctx, &catalog, found.remove(&key), key.0, key.1)?;
+                    blobs.push((blob, Buffer::default()));
+                    *vacant.insert(blobs.len() - 1)
+                }
             };
-            let namespace = namespaces.as_ref().and_then(|namespaces| namespaces[row].clone()).unwrap_or(DEFAULT_NAMESPACE.to_string());
-            let key = (namespace, name);
-            let mut blob = match blobs.remove(&key) {
-                Some((blob, _)) => blob,
-                None => blob_of(ctx, &catalog, found.remove(&key), key.0.clone(), key.1.clone())?,
-            };
-            blob.attributes.extend(tags);
-            let (start, end) = (contents.value_offsets()[row] as usize, contents.value_offsets()[row + 1] as usize);
-            blobs.insert(key, (blob, contents.values().slice_with_length(start, end - start)));
+            blobs[position].0.attributes.put_all(&rows.tags.row(row)?);
+            blobs[position].1 = rows.content(row);
         }
     }
     let count = blobs.len() as u64;
     ctx.catalog.write_scope().check_writable()?;
     if count > 0 {
-        commit(ctx, "COPY BLOBS", |transaction| transaction.put_blobs(blobs.into_values().collect()))?;
+        commit(ctx, "COPY BLOBS", |transaction| transaction.put_blobs(blobs))?;
     }
     Ok(ObjectResult::Changed(count))
 }

@@ -1,13 +1,13 @@
 //! TAG OBJECTS FROM a query: each row names an object and gives it tags.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, MapArray, RecordBatch, StringArray, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{DataFusionError, ScalarValue};
-use pmem_store::attributes::{AttributeValue, Attributes, check_key};
+use pmem_store::attributes::{AttributeValue, Attributes};
 use pmem_store::objects::{ObjectCatalog, ObjectId, ObjectKind, ObjectRecord};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
@@ -30,28 +30,22 @@ pub fn tag(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<ObjectResu
     let mut named: HashMap<ObjectId, ObjectRecord> = HashMap::new();
     for batch in batches {
         let objects = objects_of(&catalog, batch, &mut named)?;
-        let mut of_rows: Vec<Attributes> = vec![Attributes::new(); batch.num_rows()];
-        put_tags(batch, &[ID, KIND, NAMESPACE, NAME], &mut of_rows)?;
-        for (object, attributes) in objects.into_iter().zip(of_rows) {
-            tags.entry(object).or_default().extend(attributes);
+        let of_rows = TagColumns::of(batch, &[ID, KIND, NAMESPACE, NAME])?;
+        for (row, object) in objects.into_iter().enumerate() {
+            tags.entry(object).or_default().put_all(&of_rows.row(row)?);
         }
     }
     let unnamed: Vec<ObjectId> = tags.keys().filter(|id| !named.contains_key(id)).copied().collect();
-    named.extend(by_id(&catalog, &unnamed)?);
-    let count = tags.len() as u64;
-    let mut changed = Vec::with_capacity(tags.len());
-    for (id, attributes) in tags {
-        let Some(before) = named.remove(&id) else {
-            return Err(StoreError::DoesNotExist { kind: "object", name: id.to_string() }.into());
-        };
-        let mut after = before.clone();
-        after.attributes.extend(attributes);
-        if after != before {
-            changed.push(after);
-        }
-    }
-    if !changed.is_empty() {
-        put(ctx, "TAG", changed)?;
+    let mut objects = by_id(&catalog, &unnamed)?;
+    objects.extend(named.into_values());
+    let count = objects.len() as u64;
+    objects.retain_mut(|object| {
+        let before = object.attributes.clone();
+        object.attributes.put_all(&tags[&object.id]);
+        object.attributes != before
+    });
+    if !objects.is_empty() {
+        put(ctx, "TAG", objects)?;
     }
     Ok(ObjectResult::Changed(count))
 }
@@ -75,12 +69,12 @@ fn objects_of(
     let namespaces = texts(batch, NAMESPACE)?;
     let mut ids = Vec::with_capacity(batch.num_rows());
     for row in 0..batch.num_rows() {
-        let kind = kinds[row].as_deref().ok_or_else(|| no_null(KIND))?;
+        let kind = text_at(&kinds, row).ok_or_else(|| no_null(KIND))?;
         let Some(kind) = ObjectKind::of_word(kind) else {
             return Err(EngineError::unsupported(format!("objects of kind \"{kind}\""), Some("there are table, view, group and blob")));
         };
-        let name = names[row].as_deref().ok_or_else(|| no_null(NAME))?;
-        let namespace = namespaces.as_ref().and_then(|namespaces| namespaces[row].as_deref()).unwrap_or(DEFAULT_NAMESPACE);
+        let name = text_at(&names, row).ok_or_else(|| no_null(NAME))?;
+        let namespace = namespaces.as_ref().and_then(|namespaces| text_at(namespaces, row)).unwrap_or(DEFAULT_NAMESPACE);
         let object = catalog.named(kind, namespace, name)?;
         ids.push(object.id);
         named.insert(object.id, object);
@@ -92,92 +86,123 @@ fn no_null(column: &str) -> EngineError {
     EngineError::Sql { message: format!("column {column} is NULL in a row; it names an object"), position: None, hint: None }
 }
 
-pub fn texts(batch: &RecordBatch, column: &str) -> Result<Option<Vec<Option<String>>>, EngineError> {
+pub fn texts(batch: &RecordBatch, column: &str) -> Result<Option<StringArray>, EngineError> {
     let Some(column) = batch.column_by_name(column) else { return Ok(None) };
-    let texts = cast_to(column, &DataType::Utf8)?;
-    Ok(Some(texts.as_string::<i32>().iter().map(|text| text.map(str::to_string)).collect()))
+    Ok(Some(cast_to(column, &DataType::Utf8)?.as_string().clone()))
 }
 
-/// Objects that have no row yet are found among all.
-fn by_id(catalog: &ObjectCatalog<'_>, ids: &[ObjectId]) -> Result<HashMap<ObjectId, ObjectRecord>, EngineError> {
-    let mut found: HashMap<ObjectId, ObjectRecord> = catalog.get_all(ids)?.into_iter().map(|object| (object.id, object)).collect();
-    if found.len() < ids.len() {
-        let all = catalog.all()?.into_iter().filter(|object| ids.binary_search(&object.id).is_ok());
-        found.extend(all.map(|object| (object.id, object)));
+pub fn text_at(texts: &StringArray, row: usize) -> Option<&str> {
+    texts.is_valid(row).then(|| texts.value(row))
+}
+
+/// The objects with these ids, which ascend. An object that has no row yet is found among all.
+fn by_id(catalog: &ObjectCatalog<'_>, ids: &[ObjectId]) -> Result<Vec<ObjectRecord>, EngineError> {
+    let found = catalog.get_all(ids)?;
+    if found.len() == ids.len() {
+        return Ok(found);
     }
-    Ok(found)
+    let mut found = catalog.all()?;
+    found.retain(|object| ids.binary_search(&object.id).is_ok());
+    let found_ids: BTreeSet<ObjectId> = found.iter().map(|object| object.id).collect();
+    match ids.iter().find(|id| !found_ids.contains(id)) {
+        Some(missing) => Err(StoreError::DoesNotExist { kind: "object", name: missing.to_string() }.into()),
+        None => Ok(found),
+    }
 }
 
-/// The tags of each row: every column but `others`.
-pub fn put_tags(batch: &RecordBatch, others: &[&str], of_rows: &mut [Attributes]) -> Result<(), EngineError> {
-    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        match (field.name().as_str(), field.data_type()) {
-            (name, _) if others.contains(&name) => {}
-            (_, DataType::Map(..)) => put_maps(column, of_rows)?,
-            (key, _) => put_column(key, column, of_rows)?,
+/// The tags of the rows of a batch.
+pub struct TagColumns<'a> {
+    columns: Vec<(&'a str, Values)>,
+    maps: Vec<TagMaps>,
+}
+
+/// A column of maps, each entry of which is a tag.
+struct TagMaps {
+    maps: MapArray,
+    /// Of the entries of these maps.
+    keys: StringArray,
+    values: Values,
+}
+
+impl TagColumns<'_> {
+    /// Every column but `others`.
+    pub fn of<'a>(batch: &'a RecordBatch, others: &[&str]) -> Result<TagColumns<'a>, EngineError> {
+        let mut tags = TagColumns { columns: Vec::new(), maps: Vec::new() };
+        for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            match (field.name().as_str(), field.data_type()) {
+                (name, _) if others.contains(&name) => {}
+                (_, DataType::Null) => {}
+                (_, DataType::Map(..)) => tags.maps.push(TagMaps::of(column.as_map())?),
+                (key, _) => tags.columns.push((key, Values::of(column)?)),
+            }
         }
+        Ok(tags)
     }
-    Ok(())
-}
 
-fn put_column(key: &str, column: &ArrayRef, of_rows: &mut [Attributes]) -> Result<(), EngineError> {
-    check_key(key).map_err(StoreError::from)?;
-    let (name, values): (Arc<str>, _) = (key.into(), Values::of(column));
-    for (row, attributes) in of_rows.iter_mut().enumerate().filter(|(row, _)| column.is_valid(*row)) {
-        attributes.insert(Arc::clone(&name), values.get(key, row)?);
-    }
-    Ok(())
-}
-
-/// Each entry of a map is a tag.
-fn put_maps(column: &ArrayRef, of_rows: &mut [Attributes]) -> Result<(), EngineError> {
-    let maps = column.as_map();
-    let keys = cast_to(maps.keys(), &DataType::Utf8)?;
-    let (keys, values) = (keys.as_string::<i32>(), Values::of(maps.values()));
-    let mut names: HashMap<&str, Arc<str>> = HashMap::new();
-    for (row, attributes) in of_rows.iter_mut().enumerate().filter(|(row, _)| maps.is_valid(*row)) {
-        let entries = maps.value_offsets()[row] as usize..maps.value_offsets()[row + 1] as usize;
-        for entry in entries.filter(|entry| maps.values().is_valid(*entry)) {
-            let key = keys.value(entry);
-            let name = match names.get(key) {
-                Some(name) => Arc::clone(name),
-                None => {
-                    check_key(key).map_err(StoreError::from)?;
-                    Arc::clone(names.entry(key).or_insert(key.into()))
-                }
-            };
-            attributes.insert(name, values.get(key, entry)?);
+    /// NULL is no tag.
+    pub fn row(&self, row: usize) -> Result<Attributes, EngineError> {
+        let mut entries = Vec::with_capacity(self.columns.len());
+        for (key, values) in &self.columns {
+            entries.extend(values.get(key, row)?.map(|value| (*key, value)));
         }
+        self.maps.iter().try_for_each(|maps| maps.put_entries(row, &mut entries))?;
+        Ok(Attributes::from_entries(entries).map_err(StoreError::from)?)
     }
-    Ok(())
 }
 
-/// The values of a column, of which numbers and texts are read without a detour.
-enum Values<'a> {
-    Integers(&'a Int64Array),
-    Doubles(&'a Float64Array),
-    Texts(&'a StringViewArray),
-    Others(&'a ArrayRef),
-}
+impl TagMaps {
+    fn of(maps: &MapArray) -> Result<TagMaps, EngineError> {
+        // A part of a column has the entries of all of it.
+        let (first, last) = (maps.value_offsets()[0] as usize, maps.value_offsets()[maps.len()] as usize);
+        let keys = cast_to(&maps.keys().slice(first, last - first), &DataType::Utf8)?;
+        let values = Values::of(&maps.values().slice(first, last - first))?;
+        Ok(TagMaps { maps: maps.clone(), keys: keys.as_string().clone(), values })
+    }
 
-impl Values<'_> {
-    fn of(column: &ArrayRef) -> Values<'_> {
-        match column.data_type() {
-            DataType::Int64 => Values::Integers(column.as_primitive()),
-            DataType::Float64 => Values::Doubles(column.as_primitive()),
-            DataType::Utf8View => Values::Texts(column.as_string_view()),
-            _ => Values::Others(column),
+    fn put_entries<'a>(&'a self, row: usize, to: &mut Vec<(&'a str, AttributeValue)>) -> Result<(), EngineError> {
+        if self.maps.is_null(row) {
+            return Ok(());
         }
+        let offsets = self.maps.value_offsets();
+        let (start, end) = (offsets[row] - offsets[0], offsets[row + 1] - offsets[0]);
+        to.reserve((end - start) as usize);
+        for entry in start as usize..end as usize {
+            let key = self.keys.value(entry);
+            to.extend(self.values.get(key, entry)?.map(|value| (key, value)));
+        }
+        Ok(())
+    }
+}
+
+/// The values of a column. Most are numbers or texts, which are read without a detour.
+enum Values {
+    Integers(Int64Array),
+    Doubles(Float64Array),
+    Texts(StringViewArray),
+    Others(ArrayRef),
+}
+
+impl Values {
+    fn of(column: &ArrayRef) -> Result<Values, EngineError> {
+        use DataType::*;
+        Ok(match column.data_type() {
+            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => Values::Integers(cast_to(column, &Int64)?.as_primitive().clone()),
+            Float16 | Float32 | Float64 => Values::Doubles(cast_to(column, &Float64)?.as_primitive().clone()),
+            Utf8 | LargeUtf8 | Utf8View => Values::Texts(cast_to(column, &Utf8View)?.as_string_view().clone()),
+            _ => Values::Others(Arc::clone(column)),
+        })
     }
 
-    fn get(&self, key: &str, at: usize) -> Result<AttributeValue, EngineError> {
+    /// `None` for NULL.
+    fn get(&self, key: &str, at: usize) -> Result<Option<AttributeValue>, EngineError> {
         Ok(match self {
-            Values::Integers(values) => AttributeValue::Integer(values.value(at)),
-            Values::Doubles(values) => AttributeValue::Double(values.value(at)),
-            Values::Texts(values) => AttributeValue::Text(values.value(at).to_string()),
+            Values::Integers(values) => values.is_valid(at).then(|| AttributeValue::Integer(values.value(at))),
+            Values::Doubles(values) => values.is_valid(at).then(|| AttributeValue::Double(values.value(at))),
+            Values::Texts(values) => values.is_valid(at).then(|| AttributeValue::Text(values.value(at).to_string())),
+            Values::Others(values) if values.is_null(at) => None,
             Values::Others(values) => {
                 let value = attribute(&ScalarValue::try_from_array(values, at)?)?;
-                value.ok_or_else(|| not_a_value(key, values.data_type()))?
+                Some(value.ok_or_else(|| not_a_value(key, values.data_type()))?)
             }
         })
     }

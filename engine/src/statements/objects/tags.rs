@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::execution::SessionState;
-use pmem_store::attributes::{AttributeValue, Attributes, check_key};
+use pmem_store::attributes::{AttributeValue, Attributes};
 use pmem_store::objects::{ObjectCatalog, ObjectRecord};
 use pmem_store::{Snapshot, StoreError};
 
@@ -36,7 +36,7 @@ pub fn comment(ctx: &StatementContext, on: &ObjectName, comment: Option<String>)
 pub fn tag(ctx: &StatementContext, selection: &Selection, tags: &[Tag]) -> Result<ObjectResult, EngineError> {
     let new = values_of(ctx, tags)?;
     change(ctx, "TAG", selection, |object| {
-        object.attributes.extend(new.clone());
+        object.attributes.put_all(&new);
         Ok(())
     })
 }
@@ -99,17 +99,16 @@ fn selected(ctx: &StatementContext, snapshot: &Snapshot, selection: &Selection, 
 
 /// The last value counts if a tag is given twice.
 pub fn values_of(ctx: &StatementContext, tags: &[Tag]) -> Result<Attributes, EngineError> {
-    let mut values = Attributes::new();
-    for tag in tags {
-        check_key(&tag.key).map_err(StoreError::from)?;
+    let values = tags.iter().map(|tag| {
         if tag.value.eq_ignore_ascii_case("NULL") {
             let message = format!("tag \"{}\" cannot be NULL", tag.key);
             let hint = "UNTAG removes a tag: what an object does not have is NULL in conditions".to_string();
             return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
         }
-        values.insert(tag.key.as_str(), value_of(&ctx.state, &tag.value)?);
-    }
-    Ok(values)
+        Ok((tag.key.as_str(), value_of(&ctx.state, &tag.value)?))
+    });
+    let values = values.collect::<Result<_, EngineError>>()?;
+    Ok(Attributes::from_entries(values).map_err(StoreError::from)?)
 }
 
 /// The value of a constant expression.

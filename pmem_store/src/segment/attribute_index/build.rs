@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BinaryBuilder, BooleanArray, ListArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, BinaryBuilder, BinaryViewArray, BooleanArray, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use foldhash::fast::RandomState;
@@ -25,13 +25,16 @@ pub fn with_attribute_index(field: Field) -> Field {
 }
 
 /// The column that is to be indexed.
-fn indexed_column(schema: &Schema) -> Option<usize> {
+pub(super) fn indexed_column(schema: &Schema) -> Option<usize> {
     schema.fields().iter().position(|field| field.metadata().contains_key(MARK) && *field.data_type() == DataType::BinaryView)
 }
 
-#[derive(Debug)]
+/// The values of so many rows are gathered by their keys first, so that the values of one key, which are looked up one after the other, stay
+/// in the caches of the processor.
+const GATHERED_ROWS: usize = 32_768;
+
+#[derive(Debug, Default)]
 pub struct AttributeIndexBuilder {
-    column: usize,
     row_count: u32,
     keys: HashMap<Box<str>, KeyBuilder, RandomState>,
 }
@@ -44,9 +47,31 @@ struct KeyBuilder {
     rows: Vec<(u32, u32)>,
     /// A row has several values.
     has_lists: bool,
+    gathered: Gathered,
+}
+
+/// Values of one key, as they came.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// The row of each value, and how many bytes it has.
+    values: Vec<(u32, u32)>,
+    bytes: Vec<u8>,
 }
 
 impl KeyBuilder {
+    fn add_gathered(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut start = 0;
+        for (row, length) in gathered.values.drain(..) {
+            let end = start + length as usize;
+            self.add(&gathered.bytes[start..end], row);
+            start = end;
+        }
+        // It has its memory for the next rows.
+        gathered.bytes.clear();
+        self.gathered = gathered;
+    }
+
     fn add(&mut self, value: &[u8], row: u32) {
         let next = self.values.len() as u32;
         let number = match self.values.get(value) {
@@ -124,14 +149,17 @@ impl PartialEq for ShortBytes {
 impl Eq for ShortBytes {}
 
 impl AttributeIndexBuilder {
-    pub fn of(schema: &Schema) -> Option<AttributeIndexBuilder> {
-        indexed_column(schema).map(|column| AttributeIndexBuilder { column, row_count: 0, keys: HashMap::default() })
+    /// Attributes that cannot be read are an error: a segment whose index lacks them would be searched in vain.
+    pub fn add(&mut self, packed: &BinaryViewArray) -> Result<()> {
+        for first in (0..packed.len()).step_by(GATHERED_ROWS) {
+            self.gather(&packed.slice(first, GATHERED_ROWS.min(packed.len() - first)))?;
+            self.keys.values_mut().for_each(KeyBuilder::add_gathered);
+        }
+        Ok(())
     }
 
-    /// Attributes that cannot be read are an error: a segment whose index lacks them would be searched in vain.
-    pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut sort_key = Vec::new();
-        for packed in batch.column(self.column).as_binary_view() {
+    fn gather(&mut self, packed: &BinaryViewArray) -> Result<()> {
+        for packed in packed {
             let row = self.row_count;
             self.row_count += 1;
             let keys = &mut self.keys;
@@ -140,9 +168,10 @@ impl AttributeIndexBuilder {
                     Some(of_key) => of_key,
                     None => keys.entry(key.into()).or_default(),
                 };
-                sort_key.clear();
-                put_sort_key(&mut sort_key, value);
-                of_key.add(&sort_key, row);
+                let Gathered { values, bytes } = &mut of_key.gathered;
+                let start = bytes.len();
+                put_sort_key(bytes, value);
+                values.push((row, (bytes.len() - start) as u32));
             })?;
         }
         Ok(())

@@ -7,7 +7,8 @@
 mod build;
 mod postings;
 mod reader;
+mod thread;
 
-pub(super) use build::AttributeIndexBuilder;
 pub use build::with_attribute_index;
 pub use reader::{AttributeIndex, KeyIndex};
+pub(super) use thread::AttributeIndexThread;

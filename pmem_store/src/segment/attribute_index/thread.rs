@@ -1,0 +1,60 @@
+//! A thread that builds the index of a segment while its rows are written.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use arrow::array::{AsArray, BinaryViewArray, RecordBatch};
+use arrow::datatypes::Schema;
+
+use super::build::{AttributeIndexBuilder, indexed_column};
+use crate::error::{Result, StoreError};
+
+/// So many batches wait for the thread.
+const QUEUED_BATCHES: usize = 1;
+
+pub struct AttributeIndexThread {
+    column: usize,
+    messages: SyncSender<Message>,
+    thread: JoinHandle<Result<Option<RecordBatch>>>,
+}
+
+enum Message {
+    Add(BinaryViewArray),
+    Finish,
+}
+
+impl AttributeIndexThread {
+    /// `None` if the schema has no column that is to be indexed.
+    pub fn of(schema: &Schema, segment: &Path) -> Result<Option<AttributeIndexThread>> {
+        let Some(column) = indexed_column(schema) else { return Ok(None) };
+        let (messages, received) = sync_channel(QUEUED_BATCHES);
+        let thread = Builder::new().name("quiver-index".into()).spawn(move || build(&received));
+        let thread =
+            thread.map_err(|source| StoreError::Io { action: "start the thread that indexes", path: segment.to_path_buf(), source })?;
+        Ok(Some(AttributeIndexThread { column, messages, thread }))
+    }
+
+    /// An error of the thread shows when the index is finished.
+    pub fn add(&self, batch: &RecordBatch) {
+        let packed = batch.column(self.column).as_binary_view().clone();
+        let _ = self.messages.send(Message::Add(packed));
+    }
+
+    pub fn finish(self) -> Result<Option<RecordBatch>> {
+        let _ = self.messages.send(Message::Finish);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// `None` if the segment was given up.
+fn build(messages: &Receiver<Message>) -> Result<Option<RecordBatch>> {
+    let mut index = AttributeIndexBuilder::default();
+    while let Ok(message) = messages.recv() {
+        match message {
+            Message::Add(packed) => index.add(&packed)?,
+            Message::Finish => return index.finish().map(Some),
+        }
+    }
+    Ok(None)
+}
