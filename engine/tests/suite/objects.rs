@@ -216,9 +216,40 @@ fn tags_come_from_the_rows_of_a_query() {
         ("TAG OBJECTS FROM (SELECT CAST(NULL AS BIGINT) AS object_id, 1 AS a)", "column object_id is NULL"),
         ("TAG OBJECTS FROM gone", "table \"gone\" does not exist"),
         ("TAG OBJECTS FROM (SELECT object_id, {'x': 1} AS s FROM system.objects)", "STRUCT"),
+        (
+            "TAG OBJECTS FROM (SELECT object_id, CAST(NULL AS INT) AS \":x\" FROM system.objects)",
+            "the name of a tag cannot begin with a colon",
+        ),
     ] {
         assert!(db.error(sql).to_string().starts_with(message), "{sql}: {}", db.error(sql));
     }
+}
+
+#[test]
+fn of_columns_maps_and_rows_that_give_a_tag_twice_the_last_one_counts() {
+    let db = with_stars();
+    let tag = |columns: &str| db.rows(&format!("TAG OBJECTS FROM (SELECT object_id, {columns} FROM system.objects WHERE name = 'gal1')"));
+    for (columns, a) in [("MAP {'a': 1} AS m, 2 AS a", 2), ("4 AS a, MAP {'a': 3} AS m", 3), ("NULL AS a, MAP {'a': NULL} AS m", 3)] {
+        assert_eq!(tag(columns), ["1"]);
+        assert_eq!(found(&db, &format!("WHERE a = {a}")), "gal1", "{columns}");
+    }
+    db.script(
+        "COPY BLOBS FROM (SELECT 'b' AS name, repeat('x', n) AS content, n AS last, MAP {'t' || n: n} AS m
+                          FROM (VALUES (1), (2), (3)) AS v (n) ORDER BY n)",
+    );
+    assert_eq!(found(&db, "WHERE last = 3 AND t1 = 1 AND t2 = 2 AND t3 = 3"), "b");
+    assert_eq!(db.rows("SELECT size_bytes FROM system.blobs"), ["3"]);
+}
+
+#[test]
+fn tags_of_maps_are_those_of_the_rows_of_a_part() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE maps AS SELECT i, MAP {'n': i, 'k' || i % 3: i * 2} AS tags FROM range(20000) AS r (i);
+         COPY BLOBS FROM (SELECT 'b' || i AS name, '' AS content, tags FROM (SELECT * FROM maps ORDER BY i LIMIT 9000 OFFSET 5000))",
+    );
+    assert_eq!(found(&db, "WHERE n = 13999 AND k1 = 27998"), "b13999");
+    assert_eq!(db.rows("SELECT count(*) FROM system.tags WHERE tag = 'n' AND integer_value = CAST(substr(name, 2) AS INT)"), ["9000"]);
 }
 
 #[test]

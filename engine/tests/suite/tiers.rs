@@ -420,6 +420,7 @@ fn what_has_no_tier_is_refused() {
         ("ALTER BLOB b SET TIER POLICY 'disk after 1 day'", "rules for the tier of the blob b"),
         ("ALTER BLOB b SET TIER object", "ALTER SYSTEM SET object_tier"),
         ("ALTER TABLE nope SET TIER pmem", "does not exist"),
+        ("ALTER TABLE nope SET TIER object", "does not exist"),
         ("ALTER SYSTEM SET disk_tier = 'relative'", "is no directory"),
         ("ALTER SYSTEM SET disk_tier = '/proc/nowhere'", "directory \"/proc/nowhere\" does not exist"),
     ] {

@@ -9,7 +9,7 @@ use super::value::{AttributeValue, KEYS_MAX, check_key};
 /// Attributes in the order of their names, as the bytes that the row of an object has: a statement may have those of a million objects in
 /// memory, and most of them go from one row to another as they are.
 ///
-/// **Invariant:** the bytes can be read, and no name or value is refused.
+/// **Invariant:** the bytes can be read. Names and values are checked when they are given, and not again when they come from a row.
 #[derive(Clone, Default, PartialEq)]
 pub struct Attributes {
     packed: Vec<u8>,

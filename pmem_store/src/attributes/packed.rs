@@ -82,7 +82,7 @@ pub fn check_packed(bytes: &[u8]) -> Result<(), AttributeError> {
     Ok(())
 }
 
-/// Calls `visit` with each key and its value, or each value of its list.
+/// Calls `visit` with each key and its value, or each value of its list. It reads each attribute once, and not to its end first.
 pub fn visit_packed<'a>(bytes: &'a [u8], visit: &mut dyn FnMut(&'a str, Scalar<'a>)) -> Result<(), AttributeError> {
     let mut reader = Reader { bytes, at: 0 };
     while reader.at < bytes.len() {

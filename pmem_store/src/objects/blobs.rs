@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, LargeBinaryArray, RecordBatch};
-use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::BLOBS_TABLE;
@@ -15,7 +15,10 @@ use super::search::Rows;
 use super::stored_bytes::StoredBytes;
 use crate::catalog::{TIER_OPTION, TableId};
 use crate::error::{Result, StoreError};
-use crate::segment::{kept_local, storable_schema};
+use crate::segment::{
+    Appender, Elements, IN_PLACE_ROWS_MAX, OtherColumns, WIDE_SEGMENT_BYTES, kept_local, rows_of_segment, storable_schema,
+    without_statistics,
+};
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::TableSegment;
 use crate::tiers::{Tier, check_memory, is_slow_tier};
@@ -25,11 +28,12 @@ const CONTENT: usize = 1;
 
 /// Up to here the bytes of a transaction go to the log; more are worth a segment.
 const LOGGED_BYTES_MAX: usize = 256 << 10;
-/// Blobs are written together until they have so many bytes.
+/// Small blobs are written together until they have so many bytes.
 const TOGETHER_BYTES: usize = 32 << 20;
 
 static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let fields = [kept_local(Field::new("id", DataType::Int64, false)), Field::new("content", DataType::LargeBinary, false)];
+    let fields =
+        [kept_local(Field::new("id", DataType::Int64, false)), without_statistics(Field::new("content", DataType::LargeBinary, false))];
     Arc::new(Schema::new(fields.to_vec()))
 });
 
@@ -154,7 +158,7 @@ impl Transaction {
     pub fn put_blobs(&mut self, blobs: Vec<(ObjectRecord, Buffer)>) -> Result<()> {
         let ids: Vec<ObjectId> = blobs.iter().map(|(record, _)| record.id).collect();
         let mut by_tier: BTreeMap<String, Vec<(ObjectId, Buffer)>> = BTreeMap::new();
-        // The records of a million blobs stay in the memory in which they are.
+        // `collect` reuses the memory of `blobs`.
         let records = blobs.into_iter().map(|(record, content)| {
             let size_bytes = content.len() as u64;
             let tier = record.tier.as_deref().unwrap_or(Tier::Pmem.word());
@@ -173,6 +177,9 @@ impl Transaction {
     fn put_contents(&mut self, tier: &str, mut contents: Vec<(ObjectId, Buffer)>) -> Result<()> {
         // In segments the ids ascend.
         contents.sort_by_key(|(id, _)| *id);
+        if contents.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(StoreError::Refused("a blob is given twice in one change; give it once".into()));
+        }
         let name = table_name(tier);
         let table = match own_table(&self.snapshot(), &name, &SCHEMA)? {
             Some(table) => table.record().id,
@@ -181,22 +188,21 @@ impl Transaction {
                 self.create_own_table(&name, &SCHEMA, options.into_iter().collect())?
             }
         };
-        if contents.iter().map(|(_, content)| content.len()).sum::<usize>() <= LOGGED_BYTES_MAX {
-            return self.append_rows(table, rows_of(contents)?);
+        if bytes_of_all(&contents) <= LOGGED_BYTES_MAX {
+            return self.append_rows(table, rows_of(&contents)?);
         }
         let schema = Arc::new(storable_schema(&SCHEMA).map_err(StoreError::UnsupportedType)?);
         let mut appender = self.store().appender(table, schema)?;
-        let (mut together, mut bytes) = (Vec::new(), 0);
-        for (id, content) in contents {
-            bytes += content.len();
-            together.push((id, content));
-            if bytes >= TOGETHER_BYTES {
-                appender.write(rows_of(std::mem::take(&mut together))?)?;
-                bytes = 0;
+        let mut rest = contents.as_slice();
+        while !rest.is_empty() {
+            let count = count_with_bytes(rest, IN_PLACE_ROWS_MAX, WIDE_SEGMENT_BYTES);
+            let (blobs, later) = rest.split_at(count);
+            match rows_of_segment(bytes_of_all(blobs) / count) {
+                // One blob is not copied on its way to the file in any case.
+                Some(_) if count > 1 => write_in_place(&mut appender, blobs)?,
+                _ => write_together(&mut appender, blobs)?,
             }
-        }
-        if !together.is_empty() {
-            appender.write(rows_of(together)?)?;
+            rest = later;
         }
         self.add_segments(table, appender.finish()?, true)
     }
@@ -223,16 +229,56 @@ impl Transaction {
     }
 }
 
-/// One blob is not copied: its array has the buffer itself.
-fn rows_of(blobs: Vec<(ObjectId, Buffer)>) -> Result<RecordBatch> {
-    let ids = Int64Array::from_iter_values(blobs.iter().map(|(id, _)| *id as i64));
-    let contents = match blobs.as_slice() {
-        [(_, content)] => {
-            let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, content.len() as i64]));
-            LargeBinaryArray::try_new(offsets, content.clone(), None)?
+fn bytes_of_all(blobs: &[(ObjectId, Buffer)]) -> usize {
+    blobs.iter().map(|(_, content)| content.len()).sum()
+}
+
+/// How many of the first blobs it takes to have so many bytes.
+fn count_with_bytes(blobs: &[(ObjectId, Buffer)], count_max: usize, wanted_bytes: usize) -> usize {
+    let mut bytes = 0;
+    let is_wanted = |(_, content): &&(ObjectId, Buffer)| {
+        let is_wanted = bytes < wanted_bytes;
+        bytes += content.len();
+        is_wanted
+    };
+    blobs.iter().take(count_max).take_while(is_wanted).count()
+}
+
+/// A segment of its own, into whose file the bytes are copied from where they are.
+fn write_in_place(appender: &mut Appender, blobs: &[(ObjectId, Buffer)]) -> Result<()> {
+    let offsets = OffsetBuffer::<i64>::from_lengths(blobs.iter().map(|(_, content)| content.len()));
+    let columns = vec![Some(ids_column(blobs)), None];
+    let around = OtherColumns { columns, offsets: Some(offsets), row_count: blobs.len(), nulls: None };
+    appender.write_in_place(around, |elements| {
+        let Elements::Bytes(mut to) = elements else { return Err(StoreError::Refused("the content of blobs is bytes".into())) };
+        for (_, content) in blobs {
+            let (here, later) = to.split_at_mut(content.len());
+            here.copy_from_slice(content);
+            to = later;
         }
+        Ok(())
+    })
+}
+
+/// Small blobs fill segments together.
+fn write_together(appender: &mut Appender, mut blobs: &[(ObjectId, Buffer)]) -> Result<()> {
+    while !blobs.is_empty() {
+        let (some, later) = blobs.split_at(count_with_bytes(blobs, usize::MAX, TOGETHER_BYTES));
+        appender.write(rows_of(some)?)?;
+        blobs = later;
+    }
+    Ok(())
+}
+
+/// The array of one blob has the buffer itself.
+fn rows_of(blobs: &[(ObjectId, Buffer)]) -> Result<RecordBatch> {
+    let contents = match blobs {
+        [(_, content)] => LargeBinaryArray::try_new(OffsetBuffer::from_lengths([content.len()]), content.clone(), None)?,
         many => LargeBinaryArray::from_iter_values(many.iter().map(|(_, content)| content.as_slice())),
     };
-    let columns: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(contents)];
-    Ok(RecordBatch::try_new(Arc::clone(&SCHEMA), columns)?)
+    Ok(RecordBatch::try_new(Arc::clone(&SCHEMA), vec![ids_column(blobs), Arc::new(contents)])?)
+}
+
+fn ids_column(blobs: &[(ObjectId, Buffer)]) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(blobs.iter().map(|(id, _)| *id as i64)))
 }

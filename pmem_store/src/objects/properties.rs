@@ -95,3 +95,22 @@ impl OwnProperties<'_> {
 pub fn unique_text(kind: ObjectKind, namespace: &str, name: &str) -> String {
     format!("{} {namespace}\0{name}", kind.word())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_users_before_and_after_those_of_the_store_come_back() {
+        let mut record = ObjectRecord::new(7, ObjectKind::Blob, 1);
+        (record.name, record.namespace, record.tier) = ("m31".into(), "main".into(), Some("disk".into()));
+        record.groups = [3, 5].into();
+        let names = ["-x", "2mass", "9", ";", "A", "plate", "\u{e4}"];
+        record.attributes = Attributes::from_entries(names.map(|name| (name, AttributeValue::Text(name.into()))).into()).unwrap();
+        let bytes = pack(&record);
+        let (own, attributes) = unpack(&bytes).unwrap();
+        assert_eq!((own.kind, own.name, own.namespace, own.tier), (Some(ObjectKind::Blob), "m31", "main", Some("disk")));
+        assert_eq!((own.groups, attributes), (vec![3, 5], record.attributes));
+        assert_eq!(OwnProperties::of(&bytes).unwrap().unique_name().unwrap(), unique_text(ObjectKind::Blob, "main", "m31"));
+    }
+}

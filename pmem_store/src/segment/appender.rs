@@ -26,9 +26,9 @@ use crate::region::{PoisonFlag, RegionKind};
 /// A batch is closed early, at a zone boundary, when this much waits in memory, or a quarter of what may wait.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 const PENDING_ONE_OF: usize = 4;
-/// When this much waits, a segment ends without a whole zone. It exceeds the 64 MiB below which compaction considers a segment
+/// A segment of wide rows has this much: when it waits, the segment ends without a whole zone. It exceeds the 64 MiB below which compaction considers a segment
 /// small, by more than the estimate exceeds the written bytes: so compaction does not pick its own output of such rows again.
-const WIDE_PENDING_BYTES_MAX: usize = 80 << 20;
+pub(crate) const WIDE_SEGMENT_BYTES: usize = 80 << 20;
 
 pub struct Appender {
     dir: PathBuf,
@@ -76,7 +76,7 @@ impl Appender {
             target_bytes: SEGMENT_TARGET_BYTES,
             one_segment: false,
             pending_bytes_max: PENDING_BYTES_MAX,
-            wide_pending_bytes_max: WIDE_PENDING_BYTES_MAX,
+            wide_pending_bytes_max: WIDE_SEGMENT_BYTES,
             pending: Vec::new(),
             pending_rows: 0,
             pending_bytes: 0,
@@ -98,7 +98,7 @@ impl Appender {
     /// Limits the bytes of waiting rows, for callers with less memory than the default takes.
     pub fn with_pending_bytes(mut self, bytes: usize) -> Appender {
         self.pending_bytes_max = PENDING_BYTES_MAX.min(bytes / PENDING_ONE_OF);
-        self.wide_pending_bytes_max = WIDE_PENDING_BYTES_MAX.min(bytes);
+        self.wide_pending_bytes_max = WIDE_SEGMENT_BYTES.min(bytes);
         self
     }
 

@@ -75,7 +75,7 @@ pub fn bounds(array: &ArrayRef) -> Bounds {
     )
 }
 
-fn unknown() -> Bounds {
+pub fn unknown() -> Bounds {
     let none = new_null_array(&DataType::Null, 1);
     Bounds { min: Arc::clone(&none), max: none, min_exact: false, max_exact: false, has_nan: false }
 }

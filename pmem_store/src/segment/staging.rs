@@ -18,6 +18,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::checksum::ChecksumEntry;
 use super::object_file::{Fetched, ObjectFile, read_file};
 use super::seal::SidePaths;
+use super::with_mark;
 use crate::error::{Result, StoreError};
 use crate::files::RowLocation;
 use crate::mapping::Mapping;
@@ -115,9 +116,7 @@ const LOCAL_MARK: &str = "quiver.local";
 
 /// The field of a column without which no row is found, also of rows that nobody can fetch.
 pub(crate) fn kept_local(field: Field) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.insert(LOCAL_MARK.to_string(), "1".to_string());
-    field.with_metadata(metadata)
+    with_mark(field, LOCAL_MARK)
 }
 
 pub(super) fn is_local(field: &Field) -> bool {

@@ -16,6 +16,7 @@ use super::seal::{SealedSegment, SidePaths};
 use super::side_table::read_table;
 use super::sketch::DistinctSketch;
 use super::summaries::{ColumnSummaries, columns_batch};
+use super::with_mark;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 
@@ -242,6 +243,19 @@ struct ColumnBuilder {
     null_counts: Vec<u64>,
     has_nan: Vec<bool>,
     sketch: Option<DistinctSketch>,
+    is_left_out: bool,
+}
+
+/// In the metadata of a field: its values have neither bounds nor a sketch.
+const NO_STATISTICS_MARK: &str = "quiver.no_statistics";
+
+/// The field of a column whose values are never compared, and may be long.
+pub(crate) fn without_statistics(field: Field) -> Field {
+    with_mark(field, NO_STATISTICS_MARK)
+}
+
+pub(super) fn has_no_statistics(field: &Field) -> bool {
+    field.metadata().contains_key(NO_STATISTICS_MARK)
 }
 
 impl StatisticsBuilder {
@@ -249,9 +263,10 @@ impl StatisticsBuilder {
         let columns = schema
             .fields()
             .iter()
-            .map(|field| ColumnBuilder {
-                sketch: DistinctSketch::supports(field.data_type()).then(DistinctSketch::default),
-                ..ColumnBuilder::default()
+            .map(|field| {
+                let is_left_out = has_no_statistics(field);
+                let has_sketch = DistinctSketch::supports(field.data_type()) && !is_left_out;
+                ColumnBuilder { sketch: has_sketch.then(DistinctSketch::default), is_left_out, ..ColumnBuilder::default() }
             })
             .collect();
         StatisticsBuilder { schema, row_counts: Vec::new(), columns }
@@ -288,8 +303,8 @@ impl StatisticsBuilder {
 
 impl ColumnBuilder {
     fn add_zone(&mut self, values: &ArrayRef) {
-        let bounds = bounds::bounds(values);
-        if bounds::supports(values.data_type()) {
+        let bounds = if self.is_left_out { bounds::unknown() } else { bounds::bounds(values) };
+        if bounds::supports(values.data_type()) && !self.is_left_out {
             self.mins.push(bounds.min);
             self.maxes.push(bounds.max);
         }

@@ -102,6 +102,7 @@ impl SegmentWriter {
         let Some(writer) = &mut self.writer else {
             return Err(StoreError::Poisoned("a write to this segment failed".into()));
         };
+        // First, so that its thread works while the rows are written.
         if let Some(index) = &self.index {
             index.add(batch);
         }

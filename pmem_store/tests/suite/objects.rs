@@ -1,8 +1,13 @@
 //! Objects: their rows, and what transactions do to them.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryViewArray, RecordBatch};
 use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Field, Schema};
 use pmem_store::attributes::{AttributeError, AttributeValue, Attributes};
 use pmem_store::objects::{Comparison, ObjectCatalog, ObjectId, ObjectKind, ObjectRecord, Predicate, PropertyKey};
+use pmem_store::segment::with_attribute_index;
 use pmem_store::{Durability, Snapshot, Store, StoreError, TableAlteration, TableVersion, ViewRecord};
 
 use crate::helpers::*;
@@ -188,20 +193,28 @@ fn blobs_of_every_size_come_back_from_logs_and_segments() {
     let (dir, store) = fresh();
     let content = |at: usize, length: usize| -> Vec<u8> { (0..length).map(|byte| (byte * 7 + at) as u8).collect() };
     let small: Vec<(ObjectRecord, Vec<u8>)> = (0..50).map(|at| (blob(&store, &format!("small_{at}")), content(at, at * 13))).collect();
-    let large: Vec<(ObjectRecord, Vec<u8>)> =
+    // Together these are worth a segment, and alone none is.
+    let many: Vec<(ObjectRecord, Vec<u8>)> = (0..400).map(|at| (blob(&store, &format!("many_{at}")), content(at, 1_000 + at))).collect();
+    let mut large: Vec<(ObjectRecord, Vec<u8>)> =
         (0..5).map(|at| (blob(&store, &format!("large_{at}")), content(at, 9_000_000 + at))).collect();
+    large.push((blob(&store, "empty"), Vec::new()));
+    // A segment is full with some of these.
+    large.extend((0..5).map(|at| (blob(&store, &format!("larger_{at}")), content(at, 30_000_000 + at))));
     put_blobs(&store, small.clone()).unwrap();
+    put_blobs(&store, many.clone()).unwrap();
     put_blobs(&store, large.clone()).unwrap();
     put_blobs(&store, vec![(small[3].0.clone(), b"new".to_vec())]).unwrap();
+    let twice = put_blobs(&store, vec![(small[4].0.clone(), b"one".to_vec()), (small[4].0.clone(), b"two".to_vec())]);
+    assert!(matches!(twice, Err(StoreError::Refused(_))));
     drop(store);
     let store = open(dir.path());
     let blobs = store.snapshot().unwrap().blobs().unwrap();
     for (at, (record, content)) in small.iter().enumerate().filter(|(at, _)| *at != 3) {
         assert_eq!(blobs.content(record.id).unwrap().unwrap().as_slice(), content, "{at}");
     }
-    for (record, content) in &large {
+    for (record, content) in large.iter().chain(&many) {
         let found = blobs.content(record.id).unwrap().unwrap();
-        assert!(found.as_slice() == content.as_slice());
+        assert!(found.as_slice() == content.as_slice(), "{}", record.name);
         assert_eq!(found.as_ptr(), blobs.content(record.id).unwrap().unwrap().as_ptr(), "it is not copied");
     }
     assert_eq!(blobs.content(small[3].0.id).unwrap().unwrap().as_slice(), b"new");
@@ -213,6 +226,24 @@ fn blobs_of_every_size_come_back_from_logs_and_segments() {
     // A reader of the version before still has it.
     assert!(blobs.content(large[0].0.id).unwrap().unwrap().as_slice() == large[0].1.as_slice());
     assert!(store.check(|_| {}).unwrap().problems.is_empty());
+    let segments = store.snapshot().unwrap().table("system", "blobs").unwrap().unwrap();
+    assert_eq!(segments.segments().len(), 3, "one of many, two of large ones");
+    for segment in segments.segments() {
+        let statistics = segment.open().unwrap().statistics().clone();
+        assert_eq!((statistics.column(0).min.null_count(), statistics.column(1).min.null_count()), (0, statistics.row_counts().len()));
+    }
+}
+
+#[test]
+fn attributes_that_cannot_be_indexed_end_the_write_and_leave_no_file() {
+    let (dir, store) = fresh();
+    let schema = Arc::new(Schema::new(vec![with_attribute_index(Field::new("properties", DataType::BinaryView, false))]));
+    let id = create_table(&store, "t", &schema);
+    let mut appender = store.appender(id, Arc::clone(&schema)).unwrap();
+    let packed: ArrayRef = Arc::new(BinaryViewArray::from_iter_values([&[9u8, b'a'][..]]));
+    appender.write(RecordBatch::try_new(schema, vec![packed]).unwrap()).unwrap();
+    assert!(matches!(appender.finish(), Err(StoreError::Attribute(AttributeError::Damaged { .. }))));
+    assert_eq!(segment_files(dir.path()).len(), 0);
 }
 
 #[test]

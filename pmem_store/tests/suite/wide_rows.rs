@@ -141,13 +141,13 @@ fn narrow_rows_before_wide_ones_keep_the_segment_that_they_are_in() {
 fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> OtherColumns {
     let row_count = numbers.clone().count();
     let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
-    OtherColumns { columns: vec![Some(keys), None], row_count, nulls: nulls.map(NullBuffer::from) }
+    OtherColumns { columns: vec![Some(keys), None], offsets: None, row_count, nulls: nulls.map(NullBuffer::from) }
 }
 
 fn with_doubles(elements: Elements<'_>, make: impl FnOnce(&mut [f64])) -> Result<(), StoreError> {
     match elements {
         Elements::F64(elements) => make(elements),
-        Elements::F32(_) => panic!("the column has doubles"),
+        Elements::F32(_) | Elements::Bytes(_) => panic!("the column has doubles"),
     }
     Ok(())
 }
@@ -207,12 +207,13 @@ fn only_one_column_of_lists_is_made_in_place() {
     let block = rows(0..1).0.column(1).clone();
     for columns in [vec![None, None], vec![None, Some(block.clone())], vec![Some(keys()), Some(block)]] {
         let mut appender = store.appender(id, schema()).unwrap();
-        let refused = appender.write_in_place(OtherColumns { columns, row_count: 1, nulls: None }, |_| Ok::<(), StoreError>(()));
+        let refused =
+            appender.write_in_place(OtherColumns { columns, offsets: None, row_count: 1, nulls: None }, |_| Ok::<(), StoreError>(()));
         assert!(refused.unwrap_err().to_string().contains("made in place"));
     }
     for row_count in [0, 16 * ZONE_ROWS + 1] {
         let mut appender = store.appender(id, schema()).unwrap();
-        let rows = OtherColumns { columns: vec![Some(keys()), None], row_count, nulls: None };
+        let rows = OtherColumns { columns: vec![Some(keys()), None], offsets: None, row_count, nulls: None };
         appender.write_in_place(rows, |_| Ok::<(), StoreError>(())).unwrap_err();
     }
 }

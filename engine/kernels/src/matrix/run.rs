@@ -99,7 +99,7 @@ impl<T: Element> Run<T> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let around = OtherColumns { columns: self.columns(&rows, None), row_count: rows.len(), nulls: nulls(&rows) };
+        let around = OtherColumns { columns: self.columns(&rows, None), offsets: None, row_count: rows.len(), nulls: nulls(&rows) };
         table.write(around, &mut |elements| match T::of_elements(elements) {
             Some(values) => Ok(self.fill_segment(&rows, values, stop)?),
             None => Err(EngineError::internal("the blocks of a table have other elements than its kernel")),

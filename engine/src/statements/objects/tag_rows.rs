@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, MapArray,
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{DataFusionError, ScalarValue};
-use pmem_store::attributes::{AttributeValue, Attributes};
+use pmem_store::attributes::{AttributeValue, Attributes, check_key};
 use pmem_store::objects::{ObjectCatalog, ObjectId, ObjectKind, ObjectRecord};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
@@ -38,6 +38,8 @@ pub fn tag(ctx: &StatementContext, batches: &[RecordBatch]) -> Result<ObjectResu
     let unnamed: Vec<ObjectId> = tags.keys().filter(|id| !named.contains_key(id)).copied().collect();
     let mut objects = by_id(&catalog, &unnamed)?;
     objects.extend(named.into_values());
+    // An error is about the same object each time.
+    objects.sort_by_key(|object| object.id);
     let count = objects.len() as u64;
     objects.retain_mut(|object| {
         let before = object.attributes.clone();
@@ -112,11 +114,16 @@ fn by_id(catalog: &ObjectCatalog<'_>, ids: &[ObjectId]) -> Result<Vec<ObjectReco
 
 /// The tags of the rows of a batch.
 pub struct TagColumns<'a> {
-    columns: Vec<(&'a str, Values)>,
-    maps: Vec<TagMaps>,
+    columns: Vec<TagColumn<'a>>,
 }
 
-/// A column of maps, each entry of which is a tag.
+enum TagColumn<'a> {
+    /// A tag, whose name is that of the column.
+    Tag(&'a str, Values),
+    /// Each entry of a map is a tag.
+    Tags(TagMaps),
+}
+
 struct TagMaps {
     maps: MapArray,
     /// Of the entries of these maps.
@@ -127,32 +134,36 @@ struct TagMaps {
 impl TagColumns<'_> {
     /// Every column but `others`.
     pub fn of<'a>(batch: &'a RecordBatch, others: &[&str]) -> Result<TagColumns<'a>, EngineError> {
-        let mut tags = TagColumns { columns: Vec::new(), maps: Vec::new() };
+        let mut columns = Vec::new();
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             match (field.name().as_str(), field.data_type()) {
                 (name, _) if others.contains(&name) => {}
-                (_, DataType::Null) => {}
-                (_, DataType::Map(..)) => tags.maps.push(TagMaps::of(column.as_map())?),
-                (key, _) => tags.columns.push((key, Values::of(column)?)),
+                (_, DataType::Map(..)) => columns.push(TagColumn::Tags(TagMaps::of(column.as_map())?)),
+                (key, _) => {
+                    check_key(key).map_err(StoreError::from)?;
+                    columns.push(TagColumn::Tag(key, Values::of(column)?));
+                }
             }
         }
-        Ok(tags)
+        Ok(TagColumns { columns })
     }
 
-    /// NULL is no tag.
+    /// NULL is no tag. Of columns that give the same tag, the last one counts.
     pub fn row(&self, row: usize) -> Result<Attributes, EngineError> {
         let mut entries = Vec::with_capacity(self.columns.len());
-        for (key, values) in &self.columns {
-            entries.extend(values.get(key, row)?.map(|value| (*key, value)));
+        for column in &self.columns {
+            match column {
+                TagColumn::Tag(key, values) => entries.extend(values.get(key, row)?.map(|value| (*key, value))),
+                TagColumn::Tags(maps) => maps.put_entries(row, &mut entries)?,
+            }
         }
-        self.maps.iter().try_for_each(|maps| maps.put_entries(row, &mut entries))?;
         Ok(Attributes::from_entries(entries).map_err(StoreError::from)?)
     }
 }
 
 impl TagMaps {
     fn of(maps: &MapArray) -> Result<TagMaps, EngineError> {
-        // A part of a column has the entries of all of it.
+        // A slice of maps still has all entries of the array.
         let (first, last) = (maps.value_offsets()[0] as usize, maps.value_offsets()[maps.len()] as usize);
         let keys = cast_to(&maps.keys().slice(first, last - first), &DataType::Utf8)?;
         let values = Values::of(&maps.values().slice(first, last - first))?;
@@ -199,7 +210,7 @@ impl Values {
             Values::Integers(values) => values.is_valid(at).then(|| AttributeValue::Integer(values.value(at))),
             Values::Doubles(values) => values.is_valid(at).then(|| AttributeValue::Double(values.value(at))),
             Values::Texts(values) => values.is_valid(at).then(|| AttributeValue::Text(values.value(at).to_string())),
-            Values::Others(values) if values.is_null(at) => None,
+            Values::Others(values) if values.is_null(at) || values.data_type().is_null() => None,
             Values::Others(values) => {
                 let value = attribute(&ScalarValue::try_from_array(values, at)?)?;
                 Some(value.ok_or_else(|| not_a_value(key, values.data_type()))?)

@@ -23,8 +23,8 @@ pub fn set_tier(ctx: &StatementContext, name: &ObjectName, tier: &str) -> Result
         let hint = "there are memory, pmem (the store's own directory), disk and object";
         return Err(EngineError::unsupported(format!("the tier \"{tier}\""), Some(hint)));
     };
-    ctx.engine.store.tiers()?.check(tier)?;
     let members = members_of(ctx, name)?;
+    ctx.engine.store.tiers()?.check(tier)?;
     let snapshot = ctx.catalog.snapshot();
     let is_elsewhere =
         |blob: &&ObjectRecord| blob.kind == ObjectKind::Blob && blob.tier.as_deref().unwrap_or(Tier::Pmem.word()) != tier.word();

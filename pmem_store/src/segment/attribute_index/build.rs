@@ -13,15 +13,14 @@ use foldhash::fast::RandomState;
 use super::postings::put_rows;
 use crate::attributes::{put_sort_key, visit_packed};
 use crate::error::Result;
+use crate::segment::with_mark;
 
 /// In the metadata of a field: a segment has an index over this column.
 const MARK: &str = "quiver.attribute_index";
 
 /// The field of a column of packed attributes, whose segments get an index.
 pub fn with_attribute_index(field: Field) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.insert(MARK.to_string(), "1".to_string());
-    field.with_metadata(metadata)
+    with_mark(field, MARK)
 }
 
 /// The column that is to be indexed.
@@ -29,9 +28,9 @@ pub(super) fn indexed_column(schema: &Schema) -> Option<usize> {
     schema.fields().iter().position(|field| field.metadata().contains_key(MARK) && *field.data_type() == DataType::BinaryView)
 }
 
-/// The values of so many rows are gathered by their keys first, so that the values of one key, which are looked up one after the other, stay
+/// The values of so many rows are divided by their keys first, so that the values of one key, which are looked up one after the other, stay
 /// in the caches of the processor.
-const GATHERED_ROWS: usize = 32_768;
+const ROWS_AT_ONCE: usize = 32_768;
 
 #[derive(Debug, Default)]
 pub struct AttributeIndexBuilder {
@@ -47,29 +46,29 @@ struct KeyBuilder {
     rows: Vec<(u32, u32)>,
     /// A row has several values.
     has_lists: bool,
-    gathered: Gathered,
+    incoming: IncomingValues,
 }
 
 /// Values of one key, as they came.
 #[derive(Debug, Default)]
-struct Gathered {
+struct IncomingValues {
     /// The row of each value, and how many bytes it has.
     values: Vec<(u32, u32)>,
     bytes: Vec<u8>,
 }
 
 impl KeyBuilder {
-    fn add_gathered(&mut self) {
-        let mut gathered = std::mem::take(&mut self.gathered);
+    fn add_incoming(&mut self) {
+        let mut incoming = std::mem::take(&mut self.incoming);
         let mut start = 0;
-        for (row, length) in gathered.values.drain(..) {
+        for (row, length) in incoming.values.drain(..) {
             let end = start + length as usize;
-            self.add(&gathered.bytes[start..end], row);
+            self.add(&incoming.bytes[start..end], row);
             start = end;
         }
-        // It has its memory for the next rows.
-        gathered.bytes.clear();
-        self.gathered = gathered;
+        // The vectors keep their capacity for the next rows.
+        incoming.bytes.clear();
+        self.incoming = incoming;
     }
 
     fn add(&mut self, value: &[u8], row: u32) {
@@ -151,14 +150,14 @@ impl Eq for ShortBytes {}
 impl AttributeIndexBuilder {
     /// Attributes that cannot be read are an error: a segment whose index lacks them would be searched in vain.
     pub fn add(&mut self, packed: &BinaryViewArray) -> Result<()> {
-        for first in (0..packed.len()).step_by(GATHERED_ROWS) {
-            self.gather(&packed.slice(first, GATHERED_ROWS.min(packed.len() - first)))?;
-            self.keys.values_mut().for_each(KeyBuilder::add_gathered);
+        for first in (0..packed.len()).step_by(ROWS_AT_ONCE) {
+            self.split_by_key(&packed.slice(first, ROWS_AT_ONCE.min(packed.len() - first)))?;
+            self.keys.values_mut().for_each(KeyBuilder::add_incoming);
         }
         Ok(())
     }
 
-    fn gather(&mut self, packed: &BinaryViewArray) -> Result<()> {
+    fn split_by_key(&mut self, packed: &BinaryViewArray) -> Result<()> {
         for packed in packed {
             let row = self.row_count;
             self.row_count += 1;
@@ -168,7 +167,7 @@ impl AttributeIndexBuilder {
                     Some(of_key) => of_key,
                     None => keys.entry(key.into()).or_default(),
                 };
-                let Gathered { values, bytes } = &mut of_key.gathered;
+                let IncomingValues { values, bytes } = &mut of_key.incoming;
                 let start = bytes.len();
                 put_sort_key(bytes, value);
                 values.push((row, (bytes.len() - start) as u32));

@@ -10,13 +10,13 @@ use arrow::datatypes::Schema;
 use super::build::{AttributeIndexBuilder, indexed_column};
 use crate::error::{Result, StoreError};
 
-/// So many batches wait for the thread.
+/// One batch waits while another one is added: more would only take memory.
 const QUEUED_BATCHES: usize = 1;
 
 pub struct AttributeIndexThread {
     column: usize,
-    messages: SyncSender<Message>,
-    thread: JoinHandle<Result<Option<RecordBatch>>>,
+    messages: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<Option<RecordBatch>>>>,
 }
 
 enum Message {
@@ -32,18 +32,31 @@ impl AttributeIndexThread {
         let thread = Builder::new().name("quiver-index".into()).spawn(move || build(&received));
         let thread =
             thread.map_err(|source| StoreError::Io { action: "start the thread that indexes", path: segment.to_path_buf(), source })?;
-        Ok(Some(AttributeIndexThread { column, messages, thread }))
+        Ok(Some(AttributeIndexThread { column, messages: Some(messages), thread: Some(thread) }))
     }
 
     /// An error of the thread shows when the index is finished.
     pub fn add(&self, batch: &RecordBatch) {
-        let packed = batch.column(self.column).as_binary_view().clone();
-        let _ = self.messages.send(Message::Add(packed));
+        self.send(Message::Add(batch.column(self.column).as_binary_view().clone()));
     }
 
-    pub fn finish(self) -> Result<Option<RecordBatch>> {
-        let _ = self.messages.send(Message::Finish);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    pub fn finish(mut self) -> Result<Option<RecordBatch>> {
+        self.send(Message::Finish);
+        let built = self.thread.take().map(JoinHandle::join);
+        built.unwrap_or(Ok(Ok(None))).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// A thread that has ended takes nothing more: its error shows when it is joined.
+    fn send(&self, message: Message) {
+        let _ = self.messages.as_ref().map(|messages| messages.send(message));
+    }
+}
+
+impl Drop for AttributeIndexThread {
+    /// If the segment was given up, its batches are given back before the writer is gone.
+    fn drop(&mut self) {
+        self.messages = None;
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
