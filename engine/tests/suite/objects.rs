@@ -245,7 +245,7 @@ fn of_columns_maps_and_rows_that_give_a_tag_twice_the_last_one_counts() {
 fn tags_of_maps_are_those_of_the_rows_of_a_part() {
     let db = Db::new();
     db.script(
-        "CREATE TABLE maps AS SELECT i, MAP {'n': i, 'k' || i % 3: i * 2} AS tags FROM range(20000) AS r (i);
+        "CREATE TABLE maps AS SELECT i, MAP {'n': i, 'k' || (i % 3): i * 2} AS tags FROM range(20000) AS r (i);
          COPY BLOBS FROM (SELECT 'b' || i AS name, '' AS content, tags FROM (SELECT * FROM maps ORDER BY i LIMIT 9000 OFFSET 5000))",
     );
     assert_eq!(found(&db, "WHERE n = 13999 AND k1 = 27998"), "b13999");
