@@ -54,7 +54,7 @@ fn put_double(bytes: &mut Vec<u8>, value: f64) {
     bytes.extend_from_slice(&ordered.to_be_bytes());
 }
 
-/// Every integer up to here is a double. Most are, and 128 bits take their time.
+/// Every integer up to this absolute value is a double. Most attributes are such integers, and arithmetic of 128 bits is slow.
 const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
 
 fn put_integer(bytes: &mut Vec<u8>, value: i64) {

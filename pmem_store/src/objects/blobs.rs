@@ -16,8 +16,7 @@ use super::stored_bytes::StoredBytes;
 use crate::catalog::{TIER_OPTION, TableId};
 use crate::error::{Result, StoreError};
 use crate::segment::{
-    Appender, Elements, IN_PLACE_ROWS_MAX, OtherColumns, WIDE_SEGMENT_BYTES, kept_local, rows_of_segment, storable_schema,
-    without_statistics,
+    Appender, IN_PLACE_ROWS_MAX, OtherColumns, WIDE_SEGMENT_BYTES, kept_local, rows_of_segment, storable_schema, without_statistics,
 };
 use crate::snapshot::{Snapshot, TableSnapshot};
 use crate::state::TableSegment;
@@ -249,15 +248,8 @@ fn write_in_place(appender: &mut Appender, blobs: &[(ObjectId, Buffer)]) -> Resu
     let offsets = OffsetBuffer::<i64>::from_lengths(blobs.iter().map(|(_, content)| content.len()));
     let columns = vec![Some(ids_column(blobs)), None];
     let around = OtherColumns { columns, offsets: Some(offsets), row_count: blobs.len(), nulls: None };
-    appender.write_in_place(around, |elements| {
-        let Elements::Bytes(mut to) = elements else { return Err(StoreError::Refused("the content of blobs is bytes".into())) };
-        for (_, content) in blobs {
-            let (here, later) = to.split_at_mut(content.len());
-            here.copy_from_slice(content);
-            to = later;
-        }
-        Ok(())
-    })
+    let pieces: Vec<Buffer> = blobs.iter().map(|(_, content)| content.clone()).collect();
+    appender.write_pieces(around, &pieces)
 }
 
 /// Small blobs fill segments together.

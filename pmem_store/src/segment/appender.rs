@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
 use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::compact::{cast_to, compact, unstorable_column};
-use super::in_place::{Elements, OtherColumns};
+use super::in_place::{Elements, InPlaceRows, OtherColumns};
 use super::seal::{SealedSegment, remove_segment_files};
 use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
 use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
@@ -26,8 +27,8 @@ use crate::region::{PoisonFlag, RegionKind};
 /// A batch is closed early, at a zone boundary, when this much waits in memory, or a quarter of what may wait.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 const PENDING_ONE_OF: usize = 4;
-/// A segment of wide rows has this much: when it waits, the segment ends without a whole zone. It exceeds the 64 MiB below which compaction considers a segment
-/// small, by more than the estimate exceeds the written bytes: so compaction does not pick its own output of such rows again.
+/// A segment of wide rows has this much: when it waits, the segment ends without a whole zone. It exceeds the 64 MiB below which
+/// compaction considers a segment small, by more than the estimate exceeds the written bytes: so compaction does not pick its own output of such rows again.
 pub(crate) const WIDE_SEGMENT_BYTES: usize = 80 << 20;
 
 pub struct Appender {
@@ -157,6 +158,28 @@ impl Appender {
         rows: OtherColumns,
         make: impl FnOnce(Elements<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.write_alone(rows, |writer, hole| {
+            let (mut make, mut made) = (Some(make), None);
+            let mut make =
+                |bytes: &mut [u8]| made = make.take().zip(Elements::of(&hole.element, bytes)).map(|(make, elements)| make(elements));
+            writer.write_around(&hole.rows, &hole.buffer, &mut make)?;
+            match made {
+                Some(made) => made,
+                None => Err(StoreError::from(ArrowError::MemoryError("a segment does not begin at a page".into())).into()),
+            }
+        })
+    }
+
+    /// The same for a column of bytes, which are `pieces`, one for each row.
+    pub(crate) fn write_pieces(&mut self, rows: OtherColumns, pieces: &[Buffer]) -> Result<()> {
+        self.write_alone(rows, |writer, hole| writer.write_pieces_around(&hole.rows, &hole.buffer, pieces))
+    }
+
+    fn write_alone<E: From<StoreError>>(
+        &mut self,
+        rows: OtherColumns,
+        write: impl FnOnce(&mut SegmentWriter, &InPlaceRows) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.check()?;
         self.lost_rows = true;
         if self.pending_rows > 0 {
@@ -165,13 +188,7 @@ impl Appender {
         self.seal_current()?;
         let hole = rows.with_hole(&self.schema)?;
         let mut writer = self.new_segment(capacity_for_one(&self.schema, bound_bytes(&hole.rows)))?;
-        let (mut make, mut made) = (Some(make), None);
-        let mut make = |bytes: &mut [u8]| made = make.take().zip(Elements::of(&hole.element, bytes)).map(|(make, elements)| make(elements));
-        writer.write_around(&hole.rows, &hole.buffer, &mut make)?;
-        match made {
-            Some(made) => made?,
-            None => return Err(StoreError::from(ArrowError::MemoryError("a segment does not begin at a page".into())).into()),
-        }
+        write(&mut writer, &hole)?;
         self.sealed.push(writer.seal()?);
         self.lost_rows = false;
         Ok(())

@@ -32,7 +32,6 @@ pub fn rows_of_segment(row_bytes: usize) -> Option<usize> {
 pub enum Elements<'a> {
     F64(&'a mut [f64]),
     F32(&'a mut [f32]),
-    Bytes(&'a mut [u8]),
 }
 
 /// All columns of the rows except the one that is made in place.
@@ -126,7 +125,6 @@ impl<'a> Elements<'a> {
         match element {
             DataType::Float64 => as_elements(bytes).map(Elements::F64),
             DataType::Float32 => as_elements(bytes).map(Elements::F32),
-            DataType::LargeBinary => Some(Elements::Bytes(bytes)),
             _ => None,
         }
     }

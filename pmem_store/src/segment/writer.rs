@@ -81,15 +81,8 @@ impl SegmentWriter {
     /// Appends one batch without reading the bytes of `hole`, a buffer of one of its columns: `make` writes other bytes
     /// in their place. The column has no statistics of its values.
     pub(super) fn write_around(&mut self, batch: &RecordBatch, hole: &Buffer, make: &mut dyn FnMut(&mut [u8])) -> Result<()> {
-        let set = |writer: &mut Option<FileWriter<RegionCursor>>, hole| {
-            writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
-        };
-        set(&mut self.writer, Some(PendingBuffer { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
-        self.write(batch)?;
-        let position = set(&mut self.writer, None).and_then(|hole| hole.position);
-        let (Some(writer), Some(position)) = (&mut self.writer, position) else {
-            return Err(ArrowError::InvalidArgumentError("the batch has no such buffer".into()).into());
-        };
+        let position = self.write_with_hole(batch, hole)?;
+        let Some(writer) = &mut self.writer else { return Err(no_writer()) };
         let made = writer.get_mut().region.write_with(position, hole.len() as u64, make);
         made.map_err(|error| {
             self.writer = None;
@@ -97,10 +90,35 @@ impl SegmentWriter {
         })
     }
 
+    /// The same, with the bytes of `pieces` one after the other in the place of the hole.
+    pub(super) fn write_pieces_around(&mut self, batch: &RecordBatch, hole: &Buffer, pieces: &[Buffer]) -> Result<()> {
+        let mut position = self.write_with_hole(batch, hole)?;
+        let Some(writer) = &mut self.writer else { return Err(no_writer()) };
+        for piece in pieces {
+            if let Err(error) = writer.get_mut().region.write(position, piece) {
+                self.writer = None;
+                return Err(error.into());
+            }
+            position += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns where the hole is in the file.
+    fn write_with_hole(&mut self, batch: &RecordBatch, hole: &Buffer) -> Result<u64> {
+        let set = |writer: &mut Option<FileWriter<RegionCursor>>, hole| {
+            writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
+        };
+        set(&mut self.writer, Some(PendingBuffer { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
+        self.write(batch)?;
+        let position = set(&mut self.writer, None).and_then(|hole| hole.position);
+        position.ok_or_else(|| ArrowError::InvalidArgumentError("the batch has no such buffer".into()).into())
+    }
+
     /// Appends one batch, which must begin at a zone boundary.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(writer) = &mut self.writer else {
-            return Err(StoreError::Poisoned("a write to this segment failed".into()));
+            return Err(no_writer());
         };
         // First, so that its thread works while the rows are written.
         if let Some(index) = &self.index {
@@ -119,7 +137,7 @@ impl SegmentWriter {
     /// Makes the segment and its side tables durable, all but their names in the directory.
     pub fn seal(mut self) -> Result<SealedSegment> {
         let Some(writer) = self.writer.take() else {
-            return Err(StoreError::Poisoned("a write to this segment failed".into()));
+            return Err(no_writer());
         };
         let schema = writer.schema().clone();
         // This writes the footer first.
@@ -159,6 +177,10 @@ impl Drop for SegmentWriter {
             remove_segment_files(&self.path);
         }
     }
+}
+
+fn no_writer() -> StoreError {
+    StoreError::Poisoned("a write to this segment failed".into())
 }
 
 /// Room for the end-of-stream mark and the footer of a segment with `batches` batches.

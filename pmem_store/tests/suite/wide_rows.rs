@@ -147,7 +147,7 @@ fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> Other
 fn with_doubles(elements: Elements<'_>, make: impl FnOnce(&mut [f64])) -> Result<(), StoreError> {
     match elements {
         Elements::F64(elements) => make(elements),
-        Elements::F32(_) | Elements::Bytes(_) => panic!("the column has doubles"),
+        Elements::F32(_) => panic!("the column has doubles"),
     }
     Ok(())
 }
