@@ -28,6 +28,7 @@ use crate::statements::copy_to::copy_to;
 use crate::statements::create_table::create_table;
 use crate::statements::describe::described_table;
 use crate::statements::external::create_external;
+use crate::statements::functions as user_functions;
 use crate::statements::maintenance::run_maintenance;
 use crate::statements::objects::{ObjectResult, run_objects};
 use crate::statements::versions::run_versions;
@@ -35,13 +36,14 @@ use common::error::EngineError;
 use common::names::CATALOG;
 use common::stack::deep;
 use semantics::functions;
-use sql::{self, Parsed, StatementText};
+use sql::{self, FunctionStatement, Parsed, StatementText};
 use table::access::SessionAccess;
 use table::catalog::{CatalogHandle, StoreCatalog};
 use table::transactions::TransactionSlot;
 
 mod append;
 mod batch_execution;
+mod call;
 mod chunks;
 mod completion_names;
 mod copy_settings;
@@ -174,7 +176,7 @@ impl Session {
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let ctx = self.begin(start_lock, sql, query)?;
-            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run(&ctx))).await;
+            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run(start_lock, &ctx))).await;
             drop(ctx);
             if let Err(error) = &done
                 && self.is_tried_again(query, &mut retry, error).await?
@@ -200,7 +202,7 @@ impl Session {
         StatementContext::new(&self.engine, &catalog, self.access.clone(), self.context.state(), sql, query)
     }
 
-    async fn run(&self, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
+    async fn run(&self, start_lock: &StartLock<'_>, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
         let parsed = ctx.parsed().await?;
         if let Parsed::Statement(statement) = &parsed
             && let Some(done) = self.control(ctx, statement)?
@@ -248,6 +250,16 @@ impl Session {
                     Some(cells) => ctx.write_output(cells),
                     None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
+            }
+            Parsed::Functions(statement) => {
+                match statement {
+                    FunctionStatement::Create(create) => user_functions::create(ctx, *create).await?,
+                    FunctionStatement::Drop(dropped) => user_functions::drop_function(ctx, dropped).await?,
+                    FunctionStatement::Call { name, arguments } => {
+                        return Box::pin(self.call(start_lock, ctx, &name, arguments, Vec::new())).await;
+                    }
+                }
+                return Ok(ctx.nothing(StatementKind::Ddl));
             }
             Parsed::Maintenance(statement) => {
                 return match run_maintenance(ctx, statement).await? {

@@ -177,7 +177,7 @@ pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &C
             GrantObject::View(namespace, name) => (namespace.as_str(), name.as_str()),
             GrantObject::Schema(name) => (name.as_str(), name.as_str()),
             // Their rows in the table of objects say who may drop them.
-            GrantObject::Store | GrantObject::Group(_) | GrantObject::Blob(_) => continue,
+            GrantObject::Store | GrantObject::Group(_) | GrantObject::Blob(_) | GrantObject::Function(_) => continue,
         };
         author.check_drop(object, namespace, name).map_err(StoreError::Denied)?;
     }

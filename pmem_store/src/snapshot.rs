@@ -25,6 +25,8 @@ pub trait Visibility: std::fmt::Debug + Send + Sync {
 pub struct ObjectOwner<'a> {
     pub id: TableId,
     pub namespace: &'a str,
+    /// EXECUTE on its schema applies to it.
+    pub is_function: bool,
     /// The user who made it; `None` for what the process itself made.
     pub owner: Option<&'a str>,
     /// A later user of the same name does not own it.

@@ -13,6 +13,8 @@ pub const PUBLIC: &str = "public";
 pub const TEMP: &str = "temp";
 /// The schema that SQL defines for metadata of tables and columns.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
+/// The relation that has the parameters of a function as columns, while its body is planned.
+pub const FUNCTION_PARAMETERS: &str = "__parameters";
 /// The name of the table function, also in errors.
 pub const KMEANS: &str = "kmeans";
 /// The function for `x = ANY (list)` while the type of the list is unknown.

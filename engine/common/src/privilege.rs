@@ -13,6 +13,8 @@ pub enum Privilege {
     Truncate,
     /// To create tables and views in a schema, or schemas in the store.
     Create,
+    /// To call a function.
+    Execute,
     /// To see a schema.
     Usage,
     /// To read and write files with the rights of the process.
@@ -23,7 +25,7 @@ pub enum Privilege {
 
 use Privilege::*;
 
-const ALL: [Privilege; 9] = [Select, Insert, Update, Delete, Truncate, Create, Usage, Files, Ownership];
+const ALL: [Privilege; 10] = [Select, Insert, Update, Delete, Truncate, Create, Execute, Usage, Files, Ownership];
 
 impl Privilege {
     /// The word in statements and in the store.
@@ -35,6 +37,7 @@ impl Privilege {
             Delete => "DELETE",
             Truncate => "TRUNCATE",
             Create => "CREATE",
+            Execute => "EXECUTE",
             Usage => "USAGE",
             Files => "FILES",
             Ownership => OWNERSHIP,
@@ -43,7 +46,7 @@ impl Privilege {
 
     /// Whether the privilege allows changes.
     pub fn changes(self) -> bool {
-        !matches!(self, Select | Usage | Files)
+        !matches!(self, Select | Execute | Usage | Files)
     }
 
     pub fn of_word(word: &str) -> Option<Privilege> {
@@ -54,9 +57,10 @@ impl Privilege {
     pub fn on(object: &GrantObject) -> &'static [Privilege] {
         match object {
             GrantObject::Store => &[Create, Files],
-            GrantObject::Schema(_) => &[Select, Insert, Update, Delete, Truncate, Create, Usage, Ownership],
+            GrantObject::Schema(_) => &[Select, Insert, Update, Delete, Truncate, Create, Execute, Usage, Ownership],
             GrantObject::Table(_) => &[Select, Insert, Update, Delete, Truncate, Ownership],
             GrantObject::View(..) | GrantObject::Group(_) | GrantObject::Blob(_) => &[Select, Ownership],
+            GrantObject::Function(_) => &[Execute, Ownership],
         }
     }
 }
@@ -101,6 +105,11 @@ impl Privileges {
     /// The same for views, which can only be read.
     pub fn for_views(self) -> Privileges {
         self.among(&[Select, Ownership])
+    }
+
+    /// The same for groups, blobs and functions.
+    pub fn for_objects(self, is_function: bool) -> Privileges {
+        if is_function { self.among(&[Execute, Ownership]) } else { self.for_views() }
     }
 
     fn among(self, privileges: &[Privilege]) -> Privileges {

@@ -1,6 +1,7 @@
 //! Parses text to a statement and refuses what is not supported with a clear message.
 
 use datafusion::common::DataFusionError;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast;
@@ -13,6 +14,7 @@ use super::column_list::{TableClauses, take_column_list};
 use super::copy_to::{self, CopyFrom, CopyTo};
 use super::dialect::QuiverDialect;
 use super::from_first::{select_all, select_all_first};
+use super::functions::{FunctionStatement, parse_functions};
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_do_nothing::rewrite_do_nothing;
 use super::missing_from::check_from;
@@ -46,17 +48,23 @@ pub enum Parsed {
     Access(AccessStatement),
     Objects(ObjectStatement),
     Arrays(ArrayStatement),
+    Functions(FunctionStatement),
     /// With the query whose columns it shows.
     Summarize(Box<ast::Query>),
     Statement(Box<Statement>),
 }
 
 pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
+    parse_with(state.config_options(), sql)
+}
+
+/// The same with the settings of a session.
+pub fn parse_with(options: &ConfigOptions, sql: &str) -> Result<Parsed, EngineError> {
     if sql.len() > SQL_BYTES_MAX {
         return Err(refused(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len())));
     }
-    reserve_planning(sql, StatementMemory::of(state.config_options()))?;
-    let options = &state.config().options().sql_parser;
+    reserve_planning(sql, StatementMemory::of(options))?;
+    let options = &options.sql_parser;
     let dialect: &dyn Dialect = &QuiverDialect;
     let mut tokens = tokenize(sql, dialect).map_err(|error| parse_error(sql, error.into()))?;
     // This comes first, because errors of other statements show parts of their text.
@@ -84,6 +92,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     if let Some(statement) = parse_arrays(sql, dialect, limit, &tokens)? {
         return Ok(Parsed::Arrays(statement));
+    }
+    if let Some(statement) = parse_functions(sql, dialect, limit, &tokens)? {
+        return Ok(Parsed::Functions(statement));
     }
     rewrite_do_nothing(&mut tokens);
     select_all_first(&mut tokens);

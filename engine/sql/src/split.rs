@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::locate::PositionFinder;
+use super::significant_tokens::is_word;
 use crate::QuiverDialect;
 
 /// One statement of a script, without its semicolon.
@@ -15,8 +16,8 @@ pub struct StatementText<'a> {
     pub complete: bool,
 }
 
-/// Respects quotes, comments and dollar quotes. Text with an unclosed quote is one incomplete statement. Pieces with comments alone are
-/// dropped.
+/// Respects quotes, comments and dollar quotes, and the statements of a procedure between BEGIN and END. Text with an unclosed quote is one
+/// incomplete statement. Pieces with comments alone are dropped.
 pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     let dialect = QuiverDialect;
     let mut tokens = Vec::new();
@@ -24,6 +25,7 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     let failed = Tokenizer::new(&dialect, sql).tokenize_with_location_into_buf(&mut tokens).is_err();
     let mut statements = Vec::new();
     let (mut start, mut empty) = (0, true);
+    let mut block = Block::default();
     let mut push = |start: usize, end: usize, complete: bool| {
         let text = &sql[start..end];
         let leading = text.len() - text.trim_start().len();
@@ -32,7 +34,9 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     let mut places = PositionFinder::of(sql);
     for token in &tokens {
         match &token.token {
+            Token::SemiColon if block.is_open() => {}
             Token::SemiColon => {
+                block = Block::default();
                 let end = places.offset(token.span.start.line, token.span.start.column);
                 // The tokenizer gives wrong positions inside of comments for MySQL.
                 if end < start || !sql.get(end..).is_some_and(|rest| rest.starts_with(';')) {
@@ -44,13 +48,44 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
                 (start, empty) = (end + 1, true);
             }
             Token::Whitespace(_) | Token::EOF => {}
-            _ => empty = false,
+            other => {
+                empty = false;
+                block.take(other);
+            }
         }
     }
     if !empty || (failed && !sql[start..].trim().is_empty()) {
         push(start, sql.len(), false);
     }
     statements
+}
+
+/// The words of a statement up to BEGIN, if it may be `CREATE [OR REPLACE] PROCEDURE`, and how many words wait for their END.
+#[derive(Default)]
+struct Block {
+    words: usize,
+    is_procedure: bool,
+    depth: usize,
+}
+
+impl Block {
+    fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+
+    fn take(&mut self, token: &Token) {
+        self.words += 1;
+        match self.words {
+            1 => self.is_procedure = false,
+            2 | 4 if is_word(token, "PROCEDURE") => self.is_procedure = true,
+            _ if !self.is_procedure => {}
+            _ if is_word(token, "BEGIN") && self.depth == 0 => self.depth = 1,
+            // CASE ends with END, too.
+            _ if is_word(token, "CASE") && self.depth > 0 => self.depth += 1,
+            _ if is_word(token, "END") => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +102,14 @@ mod tests {
             texts("select ';' ; select \"a;b\" -- ; no\n; /* ; */ select 1"),
             ["select ';'", "select \"a;b\" -- ; no", "/* ; */ select 1",]
         );
+    }
+
+    #[test]
+    fn the_statements_of_a_procedure_are_one_statement() {
+        let procedure = "create or replace procedure p(a int) begin insert into t select case when a > 0 then a end; delete from t; end";
+        assert_eq!(texts(&format!("select 1; {procedure}; select 2")), ["select 1", procedure, "select 2"]);
+        assert_eq!(texts("begin; create procedure p() begin select 1;"), ["begin", "create procedure p() begin select 1;"]);
+        assert_eq!(texts("drop procedure p; begin; select 1; end; select 2").len(), 5);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct StatementContext {
     pub(crate) state: SessionState,
     pub(crate) function_parameters: Arc<FunctionParameters>,
     pub(crate) sql: String,
-    query: Arc<Query>,
+    pub(crate) query: Arc<Query>,
     /// The session's transaction when the statement began.
     planned_in: Option<u64>,
     started: Instant,

@@ -32,7 +32,7 @@ pub fn describe(engine: &EngineShared, snapshot: &Snapshot, objects: &mut [Objec
                 let created_version = view.map(|view| view.created_version);
                 (GrantObject::View(object.namespace.clone(), object.name.clone()), created_version)
             }
-            ObjectKind::Group | ObjectKind::Blob => continue,
+            ObjectKind::Group | ObjectKind::Blob | ObjectKind::Function => continue,
         };
         object.owner = owners.get(&grants_on).map(ToString::to_string);
         let changed_at_ms = changed_version.and_then(|version| committed.get(&version)).copied().unwrap_or(0);

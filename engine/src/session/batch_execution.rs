@@ -142,7 +142,7 @@ impl Session {
 }
 
 /// Some rows may have taken effect already, so the transaction can only be rolled back.
-struct RollbackOnly<'a>(&'a Session);
+pub(super) struct RollbackOnly<'a>(pub(super) &'a Session);
 
 impl Drop for RollbackOnly<'_> {
     fn drop(&mut self) {
@@ -151,7 +151,7 @@ impl Drop for RollbackOnly<'_> {
 }
 
 /// Rolls the session's transaction back when it is dropped.
-struct RollbackOnDrop<'a>(&'a Session);
+pub(super) struct RollbackOnDrop<'a>(pub(super) &'a Session);
 
 impl Drop for RollbackOnDrop<'_> {
     fn drop(&mut self) {

@@ -27,7 +27,7 @@ use crate::statements::{access, maintenance, objects};
 use common::error::EngineError;
 use common::stack::deep;
 use sql::walk::{sql_statement, sql_statement_mut};
-use sql::{self, PARAMETERS_MAX, Parsed};
+use sql::{self, FunctionStatement, PARAMETERS_MAX, Parsed};
 
 /// The parameters and the result columns of a statement.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl Session {
     async fn described_as(&self, sql: &str, query: &Arc<Query>) -> Result<Description, EngineError> {
         let start_lock = self.start_lock(query).await?;
         let ctx = self.begin(&start_lock, sql, query)?;
-        self.in_time(deep(sql.len(), self.described(&ctx))).await
+        self.in_time(deep(sql.len(), self.described(&start_lock, &ctx))).await
     }
 
     /// Runs a description within the statement timeout.
@@ -114,7 +114,7 @@ impl Session {
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let ctx = self.begin(start_lock, sql, query)?;
-            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run_with(&ctx, values.clone()))).await;
+            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run_with(start_lock, &ctx, values.clone()))).await;
             drop(ctx);
             let error = match done {
                 Ok(output) => return Ok(output),
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    async fn described(&self, ctx: &StatementContext) -> Result<Description, EngineError> {
+    pub(super) async fn described(&self, start_lock: &StartLock<'_>, ctx: &StatementContext) -> Result<Description, EngineError> {
         ctx.function_parameters.describe();
         let without_rows = Description::without_rows;
         let statement = match ctx.parsed().await? {
@@ -149,6 +149,10 @@ impl Session {
             Parsed::Arrays(statement) => {
                 return Ok(without_rows(if arrays::counts(&statement) { StatementKind::Write } else { StatementKind::Ddl }));
             }
+            Parsed::Functions(FunctionStatement::Call { name, arguments }) => {
+                return Box::pin(self.described_call(start_lock, ctx, &name, arguments)).await;
+            }
+            Parsed::Functions(_) => return Ok(without_rows(StatementKind::Ddl)),
             Parsed::Maintenance(statement) => {
                 return Ok(match maintenance::result_schema(&statement) {
                     Some(schema) => Description::of_rows(schema),
@@ -197,10 +201,18 @@ impl Session {
         Ok(Description::of_plan(&ctx.prepared(*statement).await?.plan))
     }
 
-    async fn run_with(&self, ctx: &StatementContext, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {
+    pub(super) async fn run_with(
+        &self,
+        start_lock: &StartLock<'_>,
+        ctx: &StatementContext,
+        values: Vec<ScalarAndMetadata>,
+    ) -> Result<QueryOutput, EngineError> {
         self.check_not_failed()?;
         let statement = match ctx.parsed().await? {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
+            Parsed::Functions(FunctionStatement::Call { name, arguments }) => {
+                return Box::pin(self.call(start_lock, ctx, &name, arguments, values)).await;
+            }
             _ => {
                 let hint = Some("queries, statements that change rows, and EXPLAIN of these take them; write the values into others");
                 return Err(EngineError::unsupported("a statement of this kind with parameters", hint));

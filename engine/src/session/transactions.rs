@@ -22,21 +22,13 @@ impl Session {
         let Statement::Statement(statement) = statement else { return Ok(None) };
         match statement.as_ref() {
             ast::Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. } if statements.is_empty() => {
-                let read_only = read_only(modes)?;
-                self.transaction.begin(&self.engine.store, read_only || self.engine.store.is_read_only())?;
-                self.forget_used_privileges();
+                self.begin_transaction(read_only(modes)?)?;
             }
             ast::Statement::StartTransaction { .. } => {
                 return Err(EngineError::unsupported("this kind of BEGIN", Some("use BEGIN, and COMMIT or ROLLBACK")));
             }
             ast::Statement::Commit { chain: false, modifier: None, .. } => {
-                // A stop comes before the commit begins, or too late.
-                ctx.commit_guard().begin_commit()?;
-                if let Err(error) = self.commit() {
-                    ctx.commit_guard().abandon_commit();
-                    return Err(error);
-                }
-                self.engine.maintenance.wake();
+                self.commit_transaction(ctx)?;
             }
             ast::Statement::Rollback { chain: false, savepoint: None } => self.roll_back()?,
             ast::Statement::Rollback { chain: false, savepoint: Some(name) } => self.transaction.rollback_to(&name.value)?,
@@ -48,6 +40,23 @@ impl Session {
             _ => return Ok(None),
         }
         Ok(Some(ctx.nothing(StatementKind::Transaction)))
+    }
+
+    pub(super) fn begin_transaction(&self, read_only: bool) -> Result<(), EngineError> {
+        self.transaction.begin(&self.engine.store, read_only || self.engine.store.is_read_only())?;
+        self.forget_used_privileges();
+        Ok(())
+    }
+
+    pub(super) fn commit_transaction(&self, ctx: &StatementContext) -> Result<(), EngineError> {
+        // A stop comes before the commit begins, or too late.
+        ctx.commit_guard().begin_commit()?;
+        if let Err(error) = self.commit() {
+            ctx.commit_guard().abandon_commit();
+            return Err(error);
+        }
+        self.engine.maintenance.wake();
+        Ok(())
     }
 
     /// Does not commit if a privilege that the transaction has used was revoked.
@@ -83,7 +92,7 @@ impl Session {
         let is_there = |object: &GrantObject| match object {
             GrantObject::Table(id) => is_changed(id),
             GrantObject::Schema(name) => last.has_namespace(name) || !base.has_namespace(name),
-            GrantObject::Group(_) | GrantObject::Blob(_) => false,
+            GrantObject::Group(_) | GrantObject::Blob(_) | GrantObject::Function(_) => false,
             GrantObject::View(schema, name) => !matches!((last.view(schema, name), base.view(schema, name)), (Ok(None), Ok(Some(_)))),
             GrantObject::Store => true,
         };

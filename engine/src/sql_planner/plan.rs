@@ -120,6 +120,7 @@ pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement)
     qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
     name_files(&mut statement);
+    tables.expand_functions(&mut statement).await?;
     expand_wildcards(tables, &mut statement, with_unique_names).await?;
     rewrite(&mut statement)?;
     check_clauses(tables.state, &mut statement)?;

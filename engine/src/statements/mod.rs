@@ -13,6 +13,7 @@ pub mod ddl;
 pub mod describe;
 pub mod draft;
 pub mod external;
+pub mod functions;
 pub mod maintenance;
 pub mod objects;
 pub mod table_options;

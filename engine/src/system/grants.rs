@@ -32,7 +32,7 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
     let (mut rows, objects) = (Vec::new(), ObjectCatalog::of(snapshot)?);
     for (grantee, object, privileges) in access.grants() {
         let record = match object {
-            GrantObject::Group(id) | GrantObject::Blob(id) => objects.get(*id)?,
+            GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => objects.get(*id)?,
             _ => None,
         };
         // Objects that the statement does not see are omitted.
@@ -42,7 +42,7 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             GrantObject::Schema(schema) => (Some(schema.clone()), None),
             GrantObject::View(schema, name) if snapshot.view(schema, name)?.is_none() => continue,
             GrantObject::View(schema, name) => (Some(schema.clone()), Some(name.clone())),
-            GrantObject::Group(_) | GrantObject::Blob(_) => match &record {
+            GrantObject::Group(_) | GrantObject::Blob(_) | GrantObject::Function(_) => match &record {
                 Some(object) => (Some(object.namespace.clone()), Some(object.name.clone())),
                 None => continue,
             },
@@ -64,6 +64,7 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
             GrantObject::View(..) => "view",
             GrantObject::Group(_) => "group",
             GrantObject::Blob(_) => "blob",
+            GrantObject::Function(_) => "function",
         };
         rows.extend(privileges.iter().map(|privilege| GrantRow {
             grantee: grantee.to_string(),
@@ -78,7 +79,7 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&A
 
 fn owns(authorization: &Authorization, object: &GrantObject, schema: Option<&str>, record: Option<&ObjectRecord>) -> bool {
     let has = match (object, schema) {
-        (GrantObject::Group(_) | GrantObject::Blob(_), _) => match record {
+        (GrantObject::Group(_) | GrantObject::Blob(_) | GrantObject::Function(_), _) => match record {
             Some(record) => authorization.on_object(record.ownership()),
             None => return false,
         },

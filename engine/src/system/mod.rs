@@ -10,6 +10,7 @@ mod build;
 mod catalog_context;
 mod columns;
 mod compactions;
+mod functions;
 mod grants;
 mod group_members;
 mod listing;

@@ -15,8 +15,8 @@ use pmem_store::Snapshot;
 use super::blobs::BlobsTable;
 use super::source::Source;
 use super::{
-    arrays, columns, compactions, grants, group_members, moves, objects, prefetches, queries, segments, settings, snapshots, tables, tags,
-    transactions, users,
+    arrays, columns, compactions, functions, grants, group_members, moves, objects, prefetches, queries, segments, settings, snapshots,
+    tables, tags, transactions, users,
 };
 use crate::shared::EngineShared;
 use table::access::Authorization;
@@ -27,10 +27,11 @@ use table::transactions::TransactionSlot;
 /// Builds the rows; without a source there are none, only the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 17] = [
+const TABLES: [(&str, Rows); 18] = [
     ("arrays", arrays::rows),
     ("columns", columns::rows),
     ("compactions", compactions::rows),
+    ("functions", functions::rows),
     ("grants", grants::rows),
     ("group_members", group_members::rows),
     ("moves", moves::rows),

@@ -63,6 +63,7 @@ mod statistics;
 mod system_tables;
 mod tiers;
 mod time_travel;
+mod user_functions;
 mod views;
 mod wide_tables;
 mod wrong_calls;

@@ -87,7 +87,7 @@ fn no_tree_of_a_statement_and_no_name_of_a_layer_is_printed() {
         "SELECT array_length(a) FROM t",
         "SELECT string_agg(b) FROM t",
         "SELECT overlay(b) FROM t",
-        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+        "CREATE FUNCTION f() RETURNS INT RETURN g()",
         "DROP FUNCTION f",
     ] {
         let message = db.error(sql).to_string();

@@ -58,6 +58,7 @@ pub enum GrantObject {
     /// A privilege on a group reaches what is below it.
     Group(TableId),
     Blob(TableId),
+    Function(TableId),
 }
 
 /// The privileges of one principal on one object, in words that only the layer above knows.

@@ -13,7 +13,9 @@ pub const FEATURE_VERSIONS: u64 = 1;
 pub const FEATURE_OBJECT_GRANTS: u64 = 2;
 /// Rows of segments may lie in an object store.
 pub const FEATURE_OBJECT_TIER: u64 = 4;
-pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS | FEATURE_OBJECT_TIER;
+/// There are functions, or grants on them.
+pub const FEATURE_FUNCTIONS: u64 = 8;
+pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS | FEATURE_OBJECT_TIER | FEATURE_FUNCTIONS;
 /// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
 /// Names of segments may be links to files on another disk, which go with them.

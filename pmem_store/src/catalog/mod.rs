@@ -20,7 +20,8 @@ pub use access::{GrantObject, GrantRecord, PrincipalRecord};
 pub(crate) use database::{Access, Database};
 pub(crate) use features::check_features;
 pub use features::{
-    FEATURE_ACCESS, FEATURE_OBJECT_TIER, FEATURE_TIERS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEATURES, WRITER_FEATURES,
+    FEATURE_ACCESS, FEATURE_FUNCTIONS, FEATURE_OBJECT_TIER, FEATURE_TIERS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEATURES,
+    WRITER_FEATURES,
 };
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;

@@ -30,7 +30,7 @@ const LOGGED_BYTES_MAX: usize = 256 << 10;
 /// Small blobs are written together until they have so many bytes.
 const TOGETHER_BYTES: usize = 32 << 20;
 
-static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+pub static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let fields =
         [kept_local(Field::new("id", DataType::Int64, false)), without_statistics(Field::new("content", DataType::LargeBinary, false))];
     Arc::new(Schema::new(fields.to_vec()))
@@ -52,11 +52,15 @@ impl Snapshot {
     }
 }
 
-fn table_name(tier: &str) -> String {
+pub fn table_name(tier: &str) -> String {
     if tier == Tier::Pmem.word() { BLOBS_TABLE.to_string() } else { format!("{BLOBS_TABLE}_{tier}") }
 }
 
 impl Blobs {
+    pub(super) fn of(tables: Vec<TableSnapshot>) -> Blobs {
+        Blobs { tables }
+    }
+
     /// The bytes of a blob, in the mapping of the file they lie in. `None` if there is no such blob.
     pub fn content(&self, id: ObjectId) -> Result<Option<Buffer>> {
         Ok(self.contents(&[id])?.remove(&id))

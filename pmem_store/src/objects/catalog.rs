@@ -44,7 +44,7 @@ impl<'a> ObjectCatalog<'a> {
                 self.snapshot.table_record(namespace, name).map(of_table).filter(|object| object.kind == kind)
             }
             ObjectKind::View => self.snapshot.view(namespace, name)?.as_ref().map(of_view),
-            ObjectKind::Group | ObjectKind::Blob => {
+            ObjectKind::Group | ObjectKind::Blob | ObjectKind::Function => {
                 let record = self.objects.named(kind, namespace, name)?.filter(|record| self.sees(record));
                 return record.ok_or_else(missing);
             }
@@ -53,7 +53,7 @@ impl<'a> ObjectCatalog<'a> {
         Ok(self.get(without_row.id)?.unwrap_or(without_row))
     }
 
-    /// The groups or blobs of a schema with one of these names, in no particular order; of those that a user may see.
+    /// The groups, blobs or functions of a schema with one of these names, in no particular order; of those that a user may see.
     pub fn named_all(&self, kind: ObjectKind, namespace: &str, names: &HashSet<&str>) -> Result<Vec<ObjectRecord>> {
         let mut found = self.objects.named_all(kind, names)?;
         found.retain(|record| record.namespace == namespace && self.sees(record));
@@ -125,7 +125,7 @@ impl<'a> ObjectCatalog<'a> {
         let catalog = match record.kind {
             ObjectKind::Table | ObjectKind::Array => of_table(self.snapshot.table_record_of(record.id)?),
             ObjectKind::View => of_view(&self.views[*self.view_places.get(&record.id)?]),
-            ObjectKind::Group | ObjectKind::Blob => return self.sees(&record).then_some(record),
+            ObjectKind::Group | ObjectKind::Blob | ObjectKind::Function => return self.sees(&record).then_some(record),
         };
         let ObjectRecord { namespace, name, created_at_ms, is_read_only, tier, .. } = catalog;
         Some(ObjectRecord { namespace, name, created_at_ms, is_read_only, tier, ..record })

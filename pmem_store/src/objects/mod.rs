@@ -1,8 +1,8 @@
 //! Objects: what a store knows of everything in it that has a name, beside the rows of its tables.
 //!
-//! An object is a table, a view, a group or a blob, and has an id that never changes; all ids come from one sequence. Groups and blobs are
+//! An object is a table, a view, a group, a blob or a function, and has an id that never changes; all ids come from one sequence. Groups, blobs and functions are
 //! rows of one table of the store, `system.objects`. A table or view has a row there once it has an attribute, a comment or a group; its
-//! name stays in the catalog. The bytes of blobs are rows of another table, `system.blobs`. So the versions, transactions, checksums, compaction and backups of objects are those of tables.
+//! name stays in the catalog. The bytes of blobs, and the definitions of functions, are rows of another table, `system.blobs`. So the versions, transactions, checksums, compaction and backups of objects are those of tables.
 //!
 //! Invariant: this folder alone knows the columns of these tables.
 
@@ -16,6 +16,7 @@ mod rows;
 mod search;
 mod stored_bytes;
 mod table;
+mod versions;
 
 pub use blobs::{Blobs, SlowBlobs};
 pub use catalog::ObjectCatalog;

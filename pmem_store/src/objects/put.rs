@@ -10,6 +10,7 @@ use super::record::{ObjectId, ObjectKind, ObjectRecord, SCHEMA, rows_of};
 use super::rows::{RowPosition, by_part};
 use super::table::Objects;
 use crate::ZONE_ROWS;
+use crate::catalog::FEATURE_FUNCTIONS;
 use crate::error::{Result, StoreError};
 use crate::names::{SYSTEM_NAMESPACE, said_name};
 use crate::segment::storable_schema;
@@ -28,6 +29,9 @@ impl Transaction {
     pub fn put_objects(&mut self, mut records: Vec<ObjectRecord>) -> Result<()> {
         for record in &records {
             check(record)?;
+        }
+        if records.iter().any(|record| record.kind == ObjectKind::Function) {
+            self.require_reader_features(FEATURE_FUNCTIONS)?;
         }
         let snapshot = self.snapshot();
         let objects = snapshot.objects()?;
@@ -173,7 +177,7 @@ fn check(record: &ObjectRecord) -> Result<()> {
 }
 
 impl Objects {
-    /// An error if a group or blob has this name.
+    /// An error if a group, blob or function has this name.
     pub fn require_free_name(&self, record: &ObjectRecord) -> Result<()> {
         match self.named(record.kind, &record.namespace, &record.name)? {
             Some(_) => Err(StoreError::is_taken(record.kind.word(), &record.namespace, &record.name)),

@@ -25,10 +25,13 @@ pub enum ObjectKind {
     Array,
     Group,
     Blob,
+    /// Its definition is what the bytes of a blob are.
+    Function,
 }
 
 impl ObjectKind {
-    pub const ALL: [ObjectKind; 5] = [ObjectKind::Table, ObjectKind::View, ObjectKind::Array, ObjectKind::Group, ObjectKind::Blob];
+    pub const ALL: [ObjectKind; 6] =
+        [ObjectKind::Table, ObjectKind::View, ObjectKind::Array, ObjectKind::Group, ObjectKind::Blob, ObjectKind::Function];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -37,6 +40,7 @@ impl ObjectKind {
             ObjectKind::Array => "array",
             ObjectKind::Group => "group",
             ObjectKind::Blob => "blob",
+            ObjectKind::Function => "function",
         }
     }
 
@@ -97,8 +101,9 @@ impl ObjectRecord {
     }
 
     pub fn ownership(&self) -> ObjectOwner<'_> {
-        let ObjectRecord { id, namespace, owner, created_at_ms, .. } = self;
-        ObjectOwner { id: *id, namespace, owner: owner.as_deref(), created_at_ms: *created_at_ms }
+        let ObjectRecord { id, kind, namespace, owner, created_at_ms, .. } = self;
+        let is_function = *kind == ObjectKind::Function;
+        ObjectOwner { id: *id, namespace, is_function, owner: owner.as_deref(), created_at_ms: *created_at_ms }
     }
 
     /// Whether its row says nothing: the object exists without it.

@@ -53,6 +53,10 @@ impl Snapshot {
 }
 
 impl Objects {
+    pub(super) fn of(table: Option<TableSnapshot>) -> Objects {
+        Objects { table }
+    }
+
     pub(super) fn table(&self) -> Option<&TableSnapshot> {
         self.table.as_ref()
     }
@@ -70,13 +74,13 @@ impl Objects {
         Ok(self.get_all(&[id])?.pop())
     }
 
-    /// The group or blob of this name.
+    /// The group, blob or function of this name.
     pub fn named(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<Option<ObjectRecord>> {
         let found = self.named_all(kind, &HashSet::from([name]))?;
         Ok(found.into_iter().find(|record| record.namespace == namespace))
     }
 
-    /// The groups or blobs with one of these names, in any schema.
+    /// The groups, blobs or functions with one of these names, in any schema.
     pub fn named_all(&self, kind: ObjectKind, names: &HashSet<&str>) -> Result<Vec<ObjectRecord>> {
         let mut found = Vec::new();
         for part in self.parts() {
@@ -90,7 +94,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// The groups and blobs of a namespace.
+    /// The groups, blobs and functions of a namespace.
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<ObjectRecord>> {
         let by_namespace = equals(NAMESPACE_PROPERTY, AttributeValue::Text(namespace.to_string()));
         let ids = self.ids_where(&by_namespace, |own| own.namespace == namespace)?;

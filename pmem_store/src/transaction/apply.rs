@@ -71,6 +71,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         }
         Change::ReplaceSegments(replacement) => replace_segments(state, replacement, version, shared),
         Change::RestoreTable(restoration) => restore(state, restoration, version, shared),
+        Change::RequireReaderFeatures(_) => Ok(()),
         Change::CreateView { record, replace } => {
             require_namespace(state, &record.namespace)?;
             let name = (record.namespace.clone(), record.name.clone());

@@ -84,6 +84,8 @@ pub enum Change {
     },
     ReplaceSegments(Arc<Replacement>),
     RestoreTable(Arc<Restoration>),
+    /// Programs that do not know these features must not read the store from now on.
+    RequireReaderFeatures(u64),
     CreateView {
         record: ViewRecord,
         replace: bool,

@@ -155,6 +155,11 @@ impl Transaction {
         let mut writer = CatalogWriter::begin(&core.database)?;
         keep_named(&writer, current, &state, &core.shared)?;
         let mut persisted = persist::persist(&mut writer, current, &state, version)?;
+        for change in &self.changes {
+            if let Change::RequireReaderFeatures(features) = change {
+                writer.store.reader_features |= features;
+            }
+        }
         let access_before = core.access();
         let access = access_before.following(current, &state, self.author.as_deref().map(|author| author.name()));
         if let Some(access) = &access {

@@ -230,6 +230,10 @@ impl Transaction {
         self.change(Change::AlterTable { table, base_schema_version, alteration })
     }
 
+    pub(crate) fn require_reader_features(&mut self, features: u64) -> Result<()> {
+        self.change(Change::RequireReaderFeatures(features))
+    }
+
     /// Names the version that this transaction began with; it stays readable until the name is dropped.
     pub fn create_snapshot(&mut self, name: &str) -> Result<u64> {
         let version = self.base.version();

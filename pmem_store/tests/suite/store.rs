@@ -173,10 +173,10 @@ fn change_record(path: &Path, change: impl FnOnce(&mut Value)) {
 
 #[test]
 fn a_newer_format_or_reader_feature_stops_everybody() {
-    for (field, expected) in [("format_version", "format 9"), ("reader_features", "reader feature 0x8")] {
+    for (field, newer, expected) in [("format_version", 9, "format 9"), ("reader_features", 1_u64 << 40, "reader feature 0x10000000000")] {
         let (dir, store) = store_with(&[ints(0..10)]);
         drop(store);
-        change_record(dir.path(), |record| record[field] = 9.into());
+        change_record(dir.path(), |record| record[field] = newer.into());
         for error in [open_error(dir.path()), open_read_only(dir.path()).unwrap_err().to_string()] {
             assert!(error.contains(expected) && error.contains("use a newer version"), "{error}");
         }

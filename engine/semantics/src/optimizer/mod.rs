@@ -18,6 +18,7 @@ mod filters_by_name;
 mod float_decimals;
 mod grouping_sets;
 mod in_subqueries;
+mod inline_functions;
 mod keys;
 mod lateral_unnest;
 mod leaf_fields;
@@ -49,6 +50,7 @@ pub use choice_shapes::{with_choice_shapes, with_shapes};
 pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
+pub use inline_functions::inline_functions;
 pub use keys::RelationsWithoutKeys;
 pub use long_chains::LongChains;
 pub use nested_topk::NestedTopK;
@@ -66,7 +68,8 @@ use rule::analyzer_rule;
 
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    let mut rules = float_decimals::analyzer_rules();
+    let mut rules = vec![analyzer_rule("inline_functions", inline_functions::inline_functions)];
+    rules.extend(float_decimals::analyzer_rules());
     rules.push(analyzer_rule("date_frames", date_frames::date_frames));
     rules.push(analyzer_rule("window_arguments", window_arguments::window_arguments));
     rules.push(analyzer_rule("order_once", order_once::order_once));

@@ -181,7 +181,14 @@ fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineErro
     if words.accept(&["DATABASE"]) {
         return Ok(words.name().filter(|name| name == CATALOG).map(|_| GrantTarget::Store));
     }
-    for (word, kind) in [("ARRAY", ObjectKind::Array), ("GROUP", ObjectKind::Group), ("BLOB", ObjectKind::Blob)] {
+    let kinds = [
+        ("ARRAY", ObjectKind::Array),
+        ("GROUP", ObjectKind::Group),
+        ("BLOB", ObjectKind::Blob),
+        ("FUNCTION", ObjectKind::Function),
+        ("PROCEDURE", ObjectKind::Function),
+    ];
+    for (word, kind) in kinds {
         let is_name = matches!(words.ahead(1), Some(Token::Word(_))) && words.ahead(1).is_some_and(|token| !is_word(token, "TO"));
         if is_name && words.accept(&[word]) {
             return Ok(words.table().map(|name| GrantTarget::Object(ObjectName { kind, name })));
@@ -194,7 +201,7 @@ fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineErro
 fn privileges(names: &[String]) -> Result<Vec<Privilege>, EngineError> {
     let known = |name: &String| {
         Privilege::of_word(name).ok_or_else(|| {
-            let hint = "there are SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE, USAGE, FILES, OWNERSHIP and ALL";
+            let hint = "there are SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE, EXECUTE, USAGE, FILES, OWNERSHIP and ALL";
             EngineError::unsupported(format!("the privilege {}", name.to_uppercase()), Some(hint))
         })
     };

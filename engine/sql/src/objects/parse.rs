@@ -16,12 +16,13 @@ use common::names::ObjectKind;
 type Parsed<T> = Result<T, ParserError>;
 
 /// The word after ON, TAG and ADD, the one after FIND, and the kind.
-const KINDS: [(&str, &str, ObjectKind); 5] = [
+const KINDS: [(&str, &str, ObjectKind); 6] = [
     ("TABLE", "TABLES", ObjectKind::Table),
     ("VIEW", "VIEWS", ObjectKind::View),
     ("ARRAY", "ARRAYS", ObjectKind::Array),
     ("GROUP", "GROUPS", ObjectKind::Group),
     ("BLOB", "BLOBS", ObjectKind::Blob),
+    ("FUNCTION", "FUNCTIONS", ObjectKind::Function),
 ];
 
 /// The statement, if it is one of these. `limit` is the limit for the recursion of the parser.
@@ -106,7 +107,7 @@ fn accept_kind(parser: &mut Parser<'_>) -> Option<ObjectKind> {
 fn object(parser: &mut Parser<'_>) -> Parsed<ObjectName> {
     let Some(kind) = accept_kind(parser) else {
         let token = parser.peek_token();
-        return parser.expected("TABLE, VIEW, ARRAY, GROUP or BLOB", token);
+        return parser.expected("TABLE, VIEW, ARRAY, GROUP, BLOB or FUNCTION", token);
     };
     Ok(ObjectName { kind, name: qualified_name(parser)? })
 }

@@ -86,8 +86,9 @@ impl Visitor for IgnoredClauses {
             SqlStatement::Drop { object_type, .. } if !matches!(object_type, ObjectType::Table | ObjectType::View | ObjectType::Schema) => {
                 no(&format!("DROP {object_type}"), "tables, views and schemas can be dropped, and users and roles")
             }
-            SqlStatement::DropFunction(_) => no("DROP FUNCTION", "functions are not stored: drop the view that computes it"),
-            SqlStatement::CreateFunction(_) => no("CREATE FUNCTION", "make a view of what is computed"),
+            SqlStatement::CreateFunction(_) => {
+                no("this form of CREATE FUNCTION", "write CREATE FUNCTION f(a DOUBLE) RETURNS DOUBLE RETURN a * 2")
+            }
             SqlStatement::Insert(insert) if insert.returning.is_some() && insert.on.is_none() => {
                 no("INSERT … RETURNING", "select the rows afterwards, in the same transaction")
             }

@@ -45,7 +45,7 @@ fn forget_dropped(now: &CurrentAccess, access: &mut Access) -> Result<(), Engine
 
 fn object_id(object: &GrantObject) -> Option<ObjectId> {
     match object {
-        GrantObject::Group(id) | GrantObject::Blob(id) => Some(*id),
+        GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => Some(*id),
         _ => None,
     }
 }

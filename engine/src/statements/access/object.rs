@@ -57,6 +57,7 @@ fn named_object(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject,
     now.check(|authorization| authorization.owned_object(found.kind.word(), &full_name, found.ownership()))?;
     Ok(match found.kind {
         ObjectKind::Group => GrantObject::Group(found.id),
+        ObjectKind::Function => GrantObject::Function(found.id),
         _ => GrantObject::Blob(found.id),
     })
 }
@@ -77,6 +78,7 @@ pub fn words_of(privileges: &GrantedPrivileges, object: &GrantObject) -> Result<
             GrantObject::View(..) => "a view or external table",
             GrantObject::Group(_) => "a group",
             GrantObject::Blob(_) => "a blob",
+            GrantObject::Function(_) => "a function",
         };
         let names: Vec<&str> = possible.iter().map(|privilege| privilege.word()).collect();
         return Err(EngineError::unsupported(format!("{other} on {what}"), Some(&format!("there are {}", names.join(", ")))));

@@ -4,7 +4,7 @@
 mod blobs;
 mod condition;
 mod groups;
-mod names;
+pub mod names;
 mod schema;
 mod search;
 mod tag_rows;

@@ -104,13 +104,14 @@ pub fn check_owner(ctx: &StatementContext, object: &ObjectRecord) -> Result<(), 
                 authorization.view(Privilege::Ownership, &view)?;
                 GrantObject::View(namespace.to_string(), name.to_string())
             }
-            ObjectKind::Group | ObjectKind::Blob => {
+            ObjectKind::Group | ObjectKind::Blob | ObjectKind::Function => {
                 authorization.owned_object(object.kind.word(), &qualified(namespace, name), object.ownership())?;
                 if authorization.made(object.ownership()) {
                     return Ok(());
                 }
                 match object.kind {
                     ObjectKind::Group => GrantObject::Group(object.id),
+                    ObjectKind::Function => GrantObject::Function(object.id),
                     _ => GrantObject::Blob(object.id),
                 }
             }

@@ -100,10 +100,10 @@ fn members_of(ctx: &StatementContext, name: &ObjectName) -> Result<Vec<ObjectRec
             below.retain(|member| matches!(member.kind, ObjectKind::Table | ObjectKind::Array | ObjectKind::Blob));
             below
         }
-        ObjectKind::View => {
+        ObjectKind::View | ObjectKind::Function => {
             let name = qualified(&object.namespace, &object.name);
             let hint = "it has no rows in the store: SET TIER moves those of tables and arrays";
-            return Err(EngineError::unsupported(format!("a tier of the view {name}"), Some(hint)));
+            return Err(EngineError::unsupported(format!("a tier of the {} {name}", object.kind.word()), Some(hint)));
         }
     };
     members.iter().try_for_each(|member| check_owner(ctx, member))?;

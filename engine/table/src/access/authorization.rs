@@ -103,16 +103,16 @@ impl Authorization {
         Ok(())
     }
 
-    /// Whether the user has made this group or blob, which nobody can take away.
+    /// Whether the user has made this group, blob or function, which nobody can take away.
     pub fn made(&self, object: ObjectOwner<'_>) -> bool {
         object.owner == Some(self.user()) && object.created_at_ms >= self.effective_privileges.user_created_at_ms
     }
 
-    /// On a group or blob. The owner of a schema owns everything in it, as for tables.
+    /// On a group, blob or function. The owner of a schema owns everything in it, as for tables.
     pub fn on_object(&self, object: ObjectOwner<'_>) -> Privileges {
         match self.made(object) {
             true => Privileges::EVERY,
-            false => self.effective_privileges.on_object(object.id).and(self.on_schema(object.namespace).for_views()),
+            false => self.effective_privileges.on_object(object.id).and(self.on_schema(object.namespace).for_objects(object.is_function)),
         }
     }
 
@@ -122,7 +122,9 @@ impl Authorization {
         let is_older = match &object {
             GrantObject::Table(id) => base.changed_version(*id).is_some(),
             GrantObject::View(namespace, name) => has_view(base, namespace, name),
-            GrantObject::Group(id) | GrantObject::Blob(id) => base.objects().is_ok_and(|objects| matches!(objects.get(*id), Ok(Some(_)))),
+            GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => {
+                base.objects().is_ok_and(|objects| matches!(objects.get(*id), Ok(Some(_))))
+            }
             GrantObject::Schema(_) | GrantObject::Store => false,
         };
         if is_older {
@@ -130,7 +132,7 @@ impl Authorization {
         }
     }
 
-    /// An error unless the user owns this group or blob.
+    /// An error unless the user owns this group, blob or function.
     pub fn owned_object(&self, kind: &str, name: &str, object: ObjectOwner<'_>) -> Result<(), EngineError> {
         match self.on_object(object).has(Privilege::Ownership) {
             true => Ok(()),
@@ -139,6 +141,13 @@ impl Authorization {
                 hint: "ask its owner or an admin to do it".to_string(),
             }),
         }
+    }
+
+    /// Requires EXECUTE on a function.
+    pub fn execute(&self, name: &str, function: ObjectOwner<'_>) -> Result<(), EngineError> {
+        let full_name = || qualified(function.namespace, name);
+        let object = || (format!("function {}", full_name()), format!("FUNCTION {}", full_name()));
+        self.require(self.on_object(function), Privilege::Execute, object)
     }
 
     pub fn create_schema(&self) -> Result<(), EngineError> {

@@ -22,7 +22,7 @@ pub struct EffectivePrivileges {
     tables: HashMap<TableId, Privileges>,
     /// By schema, then by name.
     views: HashMap<String, HashMap<String, Privileges>>,
-    /// Groups and blobs.
+    /// Groups, blobs and functions.
     objects: HashMap<ObjectId, Privileges>,
     /// The groups whose members may be read.
     read_groups: Vec<ObjectId>,
@@ -48,13 +48,13 @@ impl EffectivePrivileges {
         Ok(effective_privileges)
     }
 
-    /// SELECT on a group is SELECT on everything below it.
+    /// SELECT on a group is SELECT on everything below it, and EXECUTE on functions.
     fn read_members(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
         if self.read_groups.is_empty() {
             return Ok(());
         }
         let (objects, views) = (snapshot.objects()?, snapshot.views()?);
-        let read = Privileges::NONE.with(Privilege::Select);
+        let (read, execute) = (Privileges::NONE.with(Privilege::Select), Privileges::NONE.with(Privilege::Execute));
         for group in self.read_groups.clone() {
             // Grants stay a while after their group was dropped.
             if objects.get(group)?.is_none() {
@@ -66,13 +66,15 @@ impl EffectivePrivileges {
                     ObjectKind::Table | ObjectKind::Array => GrantObject::Table(id),
                     ObjectKind::Group => GrantObject::Group(id),
                     ObjectKind::Blob => GrantObject::Blob(id),
+                    ObjectKind::Function => GrantObject::Function(id),
                     ObjectKind::View => match view(id) {
                         Some(view) => GrantObject::View(view.namespace.clone(), view.name.clone()),
                         None => continue,
                     },
                 };
+                let granted = if kind == ObjectKind::Function { execute } else { read };
                 let has = self.place(&object);
-                *has = has.and(read);
+                *has = has.and(granted);
             }
         }
         Ok(())
@@ -108,7 +110,7 @@ impl EffectivePrivileges {
             GrantObject::Store => &mut self.store,
             GrantObject::Schema(name) => self.schemas.entry(name.clone()).or_default(),
             GrantObject::Table(id) => self.tables.entry(*id).or_default(),
-            GrantObject::Group(id) | GrantObject::Blob(id) => self.objects.entry(*id).or_default(),
+            GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => self.objects.entry(*id).or_default(),
             GrantObject::View(schema, name) => self.views.entry(schema.clone()).or_default().entry(name.clone()).or_default(),
         }
     }
@@ -131,7 +133,7 @@ impl EffectivePrivileges {
         own.and(self.on_schema(namespace).for_views())
     }
 
-    /// On a group or blob.
+    /// On a group, blob or function.
     pub fn on_object(&self, id: ObjectId) -> Privileges {
         self.granted(self.objects.get(&id))
     }

@@ -126,7 +126,7 @@ impl Author for SessionAccess {
         let has = match object {
             GrantObject::Table(id) => effective_privileges.on_table(*id, namespace),
             GrantObject::View(..) => effective_privileges.on_view(namespace, name),
-            GrantObject::Group(id) | GrantObject::Blob(id) => effective_privileges.on_object(*id),
+            GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => effective_privileges.on_object(*id),
             GrantObject::Schema(_) | GrantObject::Store => effective_privileges.on_schema(name),
         };
         match has.has(Privilege::Ownership) {

@@ -28,7 +28,7 @@ impl ReadRecheck {
         let is_there = |object: &GrantObject| match object {
             GrantObject::Table(id) => now.changed_version(*id).is_some(),
             GrantObject::View(schema, name) => !matches!(now.view(schema, name), Ok(None)),
-            GrantObject::Schema(_) | GrantObject::Store | GrantObject::Group(_) | GrantObject::Blob(_) => true,
+            GrantObject::Schema(_) | GrantObject::Store | GrantObject::Group(_) | GrantObject::Blob(_) | GrantObject::Function(_) => true,
         };
         match self.authorization.reads().missing(&effective_privileges, is_there) {
             None => Ok(()),

@@ -14,7 +14,7 @@ pub fn check_statement_kind(authorization: &Authorization, parsed: &Parsed) -> R
     match parsed {
         Parsed::CopyFrom(_) => authorization.files("COPY FROM a file"),
         Parsed::CopyTo(_) => authorization.files("COPY TO a file"),
-        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Arrays(_) | Parsed::Access(_) => Ok(()),
+        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Arrays(_) | Parsed::Functions(_) | Parsed::Access(_) => Ok(()),
         Parsed::Objects(statement) => match statement {
             ObjectStatement::CopyBlobFrom { .. } => authorization.files("COPY BLOB FROM a file"),
             ObjectStatement::CopyBlobTo { .. } => authorization.files("COPY BLOB TO a file"),

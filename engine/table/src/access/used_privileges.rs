@@ -72,7 +72,7 @@ impl UsedPrivilege {
             GrantObject::Schema(name) => effective_privileges.on_schema(name),
             GrantObject::Table(id) => effective_privileges.on_table(*id, &self.schema),
             GrantObject::View(schema, name) => effective_privileges.on_view(schema, name),
-            GrantObject::Group(id) | GrantObject::Blob(id) => effective_privileges.on_object(*id),
+            GrantObject::Group(id) | GrantObject::Blob(id) | GrantObject::Function(id) => effective_privileges.on_object(*id),
         }
     }
 
@@ -84,6 +84,7 @@ impl UsedPrivilege {
             GrantObject::View(schema, name) => format!("view {}", qualified(schema, name)),
             GrantObject::Group(_) => format!("group {}", qualified(&self.schema, &self.name)),
             GrantObject::Blob(_) => format!("blob {}", qualified(&self.schema, &self.name)),
+            GrantObject::Function(_) => format!("function {}", qualified(&self.schema, &self.name)),
         };
         format!("the privilege {} on {on}", self.privilege)
     }

@@ -1,4 +1,4 @@
-//! `information_schema`: DataFusion's, except for `columns`, which shows types as they are declared.
+//! `information_schema`: DataFusion's, except for `columns`, which shows types as they are declared, and for functions of users.
 
 use std::sync::Arc;
 
@@ -9,12 +9,16 @@ use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 
 use super::provider::{CatalogHandle, StoreCatalog};
+use super::routines::{PARAMETERS, ROUTINES, with_functions};
 use super::table::StoreTable;
+use super::user_functions::UserFunction;
+use common::error::EngineError;
 use common::names::CATALOG;
 use common::type_names::column_type_name;
 
@@ -24,6 +28,8 @@ const COLUMNS: &str = "columns";
 pub struct InformationSchema {
     others: InformationSchemaProvider,
     columns: Arc<ColumnsTable>,
+    catalog: Arc<StoreCatalog>,
+    options: Arc<ConfigOptions>,
 }
 
 impl InformationSchema {
@@ -31,7 +37,11 @@ impl InformationSchema {
     pub fn new(catalog: &Arc<StoreCatalog>) -> Option<InformationSchema> {
         let state = catalog.state.read().upgrade()?;
         // The lock ends here: making schemas reads the time zone from the same state, and a SET that waits blocks a second read.
-        let functions = state.read().table_functions().clone();
+        let (functions, options) = {
+            let state = state.read();
+            (state.table_functions().clone(), Arc::clone(state.config_options()))
+        };
+        let all = Arc::clone(catalog);
         let catalog = catalog.for_information_schema();
         let others = InformationSchemaProvider::new(catalog.catalog_list());
         let others = others.with_table_functions(functions);
@@ -41,7 +51,14 @@ impl InformationSchema {
             Some((name, schema))
         });
         let columns = ColumnsTable { schema: columns_schema(), schemas: Arc::new(schemas.collect()) };
-        Some(InformationSchema { others, columns: Arc::new(columns) })
+        Some(InformationSchema { others, columns: Arc::new(columns), catalog: all, options })
+    }
+}
+
+impl InformationSchema {
+    fn functions(&self) -> Result<Vec<UserFunction>> {
+        let all = UserFunction::all(&self.catalog.snapshot(), &self.options, Vec::new());
+        all.map_err(EngineError::into_datafusion)
     }
 }
 
@@ -53,7 +70,11 @@ impl SchemaProvider for InformationSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if !name.eq_ignore_ascii_case(COLUMNS) {
-            return self.others.table(name).await;
+            let table = self.others.table(name).await?;
+            return match (table, [ROUTINES, PARAMETERS].into_iter().find(|routines| name.eq_ignore_ascii_case(routines))) {
+                (Some(table), Some(routines)) => with_functions(table, routines, &self.functions()?).map(Some),
+                (table, _) => Ok(table),
+            };
         }
         let columns: Arc<dyn PartitionStream> = Arc::<ColumnsTable>::clone(&self.columns);
         Ok(Some(Arc::new(StreamingTable::try_new(Arc::clone(&self.columns.schema), vec![columns])?)))

@@ -37,6 +37,8 @@ pub struct StoreCatalog {
     commit_guard: Option<Arc<CommitGuard>>,
     /// The nesting depth of the view whose text is being resolved.
     pub(super) view_depth: usize,
+    /// The version whose functions are called; `None`: that of the statement.
+    pub(super) functions_version: Option<u64>,
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
     /// What the statement reads instead of the last commit of each table, if it may: see [`StoreCatalog::staged_version`].
@@ -127,6 +129,7 @@ impl StoreCatalog {
             statement: None,
             commit_guard: None,
             view_depth: 0,
+            functions_version: None,
             omits_broken_views: false,
             staged_versions: Arc::default(),
             shows_all_columns: false,
@@ -265,6 +268,12 @@ impl StoreCatalog {
     /// The catalog for the text of a view that was found in this one.
     pub(super) fn for_view(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { view_depth: self.view_depth + 1, omits_broken_views: false, ..self.clone() })
+    }
+
+    /// The catalog for a statement that calls the functions of an older version.
+    pub(super) fn with_functions_of(&self, version: Option<u64>) -> Arc<StoreCatalog> {
+        let functions_version = version.or(self.functions_version);
+        Arc::new(StoreCatalog { functions_version, ..self.clone() })
     }
 
     pub(super) fn for_information_schema(&self) -> Arc<StoreCatalog> {

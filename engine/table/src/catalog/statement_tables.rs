@@ -17,17 +17,20 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, 
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, TableFactor};
 use parking_lot::Mutex;
 
 use super::file_tables::file_in_from;
 use super::provider::StoreCatalog;
 use super::pruned_table::{is_wide, with_columns};
 use super::referenced_columns::{ReferencedColumns, query_of};
+use super::table::StoreTable;
+use super::user_functions::{called_functions, called_table};
 use common::error::EngineError;
 use common::file_format::is_file_name;
 use common::names::CATALOG;
-use sql::SqlTypes;
+use sql::functions::{calls_of, each_table_call_mut};
+use sql::{SqlTypes, split_name};
 
 /// The catalog and the schema of tables that only the statement's own query can name.
 const PRIVATE: (&str, &str) = ("__quiver", "statement");
@@ -44,20 +47,24 @@ pub struct StatementTables<'a> {
     tables: HashMap<ResolvedTableReference, Arc<dyn TableProvider>>,
     /// The tables of calls of functions in FROM, by function and arguments.
     calls: Arc<Mutex<HashMap<String, Arc<dyn TableProvider>>>>,
+    /// The functions of users that its expressions call.
+    functions: HashMap<String, Arc<ScalarUDF>>,
 }
 
 impl<'a> StatementTables<'a> {
     pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
         let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
         let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
-        StatementTables { state, relation_planners: state.relation_planners().to_vec(), tables, calls: Arc::default() }
+        let (relation_planners, functions) = (state.relation_planners().to_vec(), HashMap::new());
+        StatementTables { state, relation_planners, tables, calls: Arc::default(), functions }
     }
 
     /// Resolves the tables of the statement that are not resolved yet. A name without a table may be that of files; otherwise it is an
     /// error only when it is planned.
     pub async fn resolve(&mut self, statement: &Statement) -> Result<()> {
         let new_table = new_table_of(statement);
-        for reference in self.state.resolve_table_references(statement)? {
+        let references = self.state.resolve_table_references(statement)?;
+        for reference in references.iter().cloned() {
             let is_bare = matches!(reference, TableReference::Bare { .. });
             let name = self.full_name(reference);
             if let Entry::Vacant(entry) = self.tables.entry(name) {
@@ -79,6 +86,52 @@ impl<'a> StatementTables<'a> {
                 }
             }
         }
+        if let Some(catalog) = StoreCatalog::of(self.state) {
+            let catalog = catalog.with_functions_of(self.common_version(references));
+            called_functions(&catalog, self.state, calls_of(statement), &mut self.functions).await?;
+        }
+        Ok(())
+    }
+
+    /// The older version at which the statement reads all of its tables, if there is one: then its functions are those of that version.
+    fn common_version(&self, references: Vec<TableReference>) -> Option<u64> {
+        let mut versions = references.into_iter().map(|reference| {
+            let name = self.full_name(reference);
+            split_name(&name.table)?;
+            let table = self.tables.get(&name)?.downcast_ref::<StoreTable>()?;
+            Some(table.snapshot.record().changed_version)
+        });
+        let first = versions.next()??;
+        versions.all(|version| version == Some(first)).then_some(first)
+    }
+
+    /// Puts tables in the place of the functions of users that are called in FROM.
+    pub async fn expand_functions(&mut self, statement: &mut Statement) -> Result<()> {
+        let Some(catalog) = StoreCatalog::of(self.state) else { return Ok(()) };
+        let mut calls = Vec::new();
+        each_table_call_mut(statement, &mut |factor| calls.extend(call_in_from(factor)));
+        let mut names = Vec::with_capacity(calls.len());
+        for (name, arguments) in &calls {
+            let Some(table) = called_table(&catalog, self.state, name, arguments).await? else {
+                names.push(None);
+                continue;
+            };
+            let reference = ResolvedTableReference {
+                catalog: PRIVATE.0.into(),
+                schema: PRIVATE.1.into(),
+                table: format!("call_{}", self.tables.len()).into(),
+            };
+            names.push(Some(reference.table.to_string()));
+            self.tables.insert(reference, table);
+        }
+        let mut names = names.into_iter();
+        each_table_call_mut(statement, &mut |factor| {
+            if call_in_from(factor).is_some()
+                && let Some(table) = names.next().flatten()
+            {
+                read_private_table(factor, &table);
+            }
+        });
         Ok(())
     }
 
@@ -139,6 +192,34 @@ fn new_table_of(statement: &Statement) -> Option<&str> {
     Some(name.as_ident()?.value.as_str())
 }
 
+fn call_in_from(factor: &TableFactor) -> Option<(ast::ObjectName, Vec<ast::FunctionArg>)> {
+    match factor {
+        TableFactor::Table { name, args: Some(arguments), .. } => Some((name.clone(), arguments.args.clone())),
+        TableFactor::Function { name, args, .. } => Some((name.clone(), args.clone())),
+        _ => None,
+    }
+}
+
+/// The table has the alias of the call, or else the name of the function.
+fn read_private_table(factor: &mut TableFactor, table: &str) {
+    let (TableFactor::Table { name, alias, .. } | TableFactor::Function { name, alias, .. }) = factor else { return };
+    let Some(function) = name.0.last().and_then(|name| name.as_ident()).cloned() else { return };
+    let alias = alias.take().unwrap_or(ast::TableAlias { explicit: true, name: function, columns: Vec::new(), at: None });
+    let parts = [PRIVATE.0, PRIVATE.1, table].map(|part| ast::Ident::with_quote('"', part));
+    *factor = TableFactor::Table {
+        name: ast::ObjectName::from(parts.to_vec()),
+        alias: Some(alias),
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    };
+}
+
 /// As DataFusion's own, which is private. COPY, which would need types of files, is planned elsewhere.
 impl ContextProvider for StatementTables<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
@@ -184,7 +265,7 @@ impl ContextProvider for StatementTables<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state.scalar_functions().get(name).cloned()
+        self.state.scalar_functions().get(name).or_else(|| self.functions.get(name)).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -28,31 +28,8 @@ use sql::kept_statement;
 const DEPTH_MAX: usize = 64;
 
 pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
-    if catalog.view_depth >= DEPTH_MAX {
-        return Err(EngineError::ViewCycle(record.name.clone()).into_datafusion());
-    }
-    let state = catalog.state.read().upgrade();
-    let Some(mut state) = state.map(|state| state.read().clone()) else {
-        return plan_err!("view \"{}\" is used outside a session", record.name);
-    };
-    state.register_catalog_list(catalog.for_view().catalog_list());
-    let broken = |error| {
-        let error = catalog.views.explained(&state, catalog, error);
-        // These errors say nothing about the view.
-        if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Exhausted) {
-            return error.into_datafusion();
-        }
-        let (kind, name) = (&record.kind, &record.name);
-        DataFusionError::Plan(match error {
-            // Any other message may name objects that only readers of the view's text may know.
-            _ if !is_shown_to(catalog, record) => {
-                format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you")
-            }
-            // Only one such sentence for the whole cycle.
-            EngineError::ViewCycle(_) => return error.into_datafusion(),
-            error => format!("{kind} \"{name}\" cannot be used any more: {error}"),
-        })
-    };
+    let state = nested_state(catalog, &record.name)?;
+    let broken = |error| error_in_text(catalog, &state, &record.kind, &record.name, is_shown_to(catalog, record), error);
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
         Statement::CreateExternalTable(table) => {
@@ -67,6 +44,41 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }
     }
+}
+
+/// The state in which the text of a view or function is planned that was found in this catalog.
+pub fn nested_state(catalog: &StoreCatalog, name: &str) -> Result<SessionState> {
+    if catalog.view_depth >= DEPTH_MAX {
+        return Err(EngineError::ViewCycle(name.to_string()).into_datafusion());
+    }
+    let state = catalog.state.read().upgrade();
+    let Some(mut state) = state.map(|state| state.read().clone()) else {
+        return plan_err!("\"{name}\" is used outside a session");
+    };
+    state.register_catalog_list(catalog.for_view().catalog_list());
+    Ok(state)
+}
+
+/// The error of a text that cannot be planned. Its message may name objects that only those may know who may see the text.
+pub fn error_in_text(
+    catalog: &StoreCatalog,
+    state: &SessionState,
+    kind: &str,
+    name: &str,
+    is_shown: bool,
+    error: DataFusionError,
+) -> DataFusionError {
+    let error = catalog.views.explained(state, catalog, error);
+    // These errors say nothing about the text.
+    if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Exhausted) {
+        return error.into_datafusion();
+    }
+    DataFusionError::Plan(match error {
+        _ if !is_shown => format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you"),
+        // Only one such sentence for the whole cycle.
+        EngineError::ViewCycle(_) => return error.into_datafusion(),
+        error => format!("{kind} \"{name}\" cannot be used any more: {error}"),
+    })
 }
 
 /// An unreachable node says nothing about the table. Users who may only read the table are not told which node it is.

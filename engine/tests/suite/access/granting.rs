@@ -23,7 +23,7 @@ fn grants_are_shown_with_what_comes_by_roles() {
 #[test]
 fn what_is_not_supported_says_what_to_do() {
     let db = house(&["bob"]);
-    db.run("CREATE TABLE t (a INT)");
+    db.script("CREATE TABLE t (a INT); CREATE FUNCTION f() RETURNS INT RETURN 1");
     for (sql, hint) in [
         ("GRANT SELECT (a) ON t TO bob", "make a view"),
         ("GRANT SELECT ON ALL TABLES IN SCHEMA main TO bob", "ON SCHEMA s"),
@@ -33,7 +33,7 @@ fn what_is_not_supported_says_what_to_do() {
         ("GRANT FILES ON SCHEMA main TO bob", "there are SELECT"),
         ("GRANT SELECT TO bob", "write ON a table"),
         ("GRANT ALL TO bob", "write ON a table"),
-        ("GRANT SELECT ON FUNCTION abs TO bob", "write GRANT"),
+        ("GRANT SELECT ON FUNCTION f TO bob", "there are EXECUTE"),
         ("GRANT SELECT ON t FROM bob", "write GRANT"),
         ("REVOKE SELECT ON t TO bob", "write REVOKE"),
         ("CREATE USER bob", "PASSWORD 'text'"),

@@ -1,0 +1,280 @@
+//! Parses tokens to a statement about functions.
+
+use std::collections::HashSet;
+
+use datafusion::common::DataFusionError;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, SelectItem, SetExpr, Statement as SqlStatement};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::bodies::select_of;
+use super::statement::{CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, Parameter, ResultColumn};
+use crate::fragments::query_of;
+use crate::from_first::select_all;
+use crate::locate::PositionFinder;
+use crate::missing_from::check_from;
+use crate::parse_error::parse_error;
+use crate::parse_steps::{accept, end, expect, name, qualified_name};
+use crate::refuse::refuse_ignored;
+use crate::significant_tokens::{is_word, significant};
+use crate::split::split_statements;
+use crate::versions::alias_versions;
+use common::error::EngineError;
+
+type Parsed<T> = Result<T, ParserError>;
+
+enum Refused {
+    Syntax(ParserError),
+    Other(EngineError),
+}
+
+impl From<ParserError> for Refused {
+    fn from(error: ParserError) -> Refused {
+        Refused::Syntax(error)
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Refused {
+        Refused::Other(error)
+    }
+}
+
+/// The statement, if it is one of these. `limit` is the limit for the recursion of the parser.
+pub fn parse_functions(
+    sql: &str,
+    dialect: &dyn Dialect,
+    limit: usize,
+    tokens: &[TokenWithSpan],
+) -> Result<Option<FunctionStatement>, EngineError> {
+    let words: Vec<&Token> = significant(tokens).map(|(_, token)| &token.token).take(4).collect();
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|token| is_word(token, word));
+    let replaces = is(1, "OR") && is(2, "REPLACE");
+    let kind_at = if replaces { 3 } else { 1 };
+    let is_kind = |at: usize| is(at, "FUNCTION") || is(at, "PROCEDURE");
+    if is(0, "CREATE") && is(kind_at, "MACRO") {
+        let hint = "write CREATE FUNCTION f(a DOUBLE) RETURNS DOUBLE RETURN a * 2: parameters and results have types";
+        return Err(EngineError::unsupported("CREATE MACRO", Some(hint)));
+    }
+    let mut parser = Parser::new(dialect).with_recursion_limit(limit).with_tokens_with_locations(tokens.to_vec());
+    let mut skip = |count: usize| (0..count).for_each(|_| drop(parser.next_token()));
+    let located = |error: ParserError| parse_error(sql, DataFusionError::from(error));
+    match () {
+        () if is(0, "CREATE") && is_kind(kind_at) => {
+            skip(kind_at + 1);
+            let start = significant(tokens).nth(kind_at).map(|(_, token)| token.span.start);
+            let start = start.map_or(0, |start| PositionFinder::of(sql).offset(start.line, start.column));
+            let text = format!("CREATE {}", sql[start..].trim_end_matches(|end: char| end == ';' || end.is_whitespace()));
+            let (definition, if_not_exists) =
+                create(sql, tokens, &mut parser, is(kind_at, "PROCEDURE"), text).map_err(|refused| match refused {
+                    Refused::Syntax(error) => located(error),
+                    Refused::Other(error) => error,
+                })?;
+            Ok(FunctionStatement::Create(Box::new(CreateFunction { definition, or_replace: replaces, if_not_exists })))
+        }
+        () if is(0, "DROP") && is_kind(1) => {
+            skip(2);
+            drop_function(&mut parser, is(1, "PROCEDURE")).map(FunctionStatement::Drop).map_err(located)
+        }
+        () if is(0, "ALTER") && is_kind(1) => {
+            let hint = "CREATE OR REPLACE FUNCTION changes a definition, and GRANT OWNERSHIP ON FUNCTION f TO name its owner";
+            Err(EngineError::unsupported("ALTER FUNCTION", Some(hint)))
+        }
+        // A column may have the name: only the beginning of a statement is meant.
+        () if is(0, "CALL") => {
+            skip(1);
+            call(&mut parser).map_err(located)
+        }
+        () => return Ok(None),
+    }
+    .map(Some)
+}
+
+fn call(parser: &mut Parser<'_>) -> Parsed<FunctionStatement> {
+    let name = qualified_name(parser)?;
+    parser.expect_token(&Token::LParen)?;
+    let arguments = match parser.consume_token(&Token::RParen) {
+        true => Vec::new(),
+        false => {
+            let arguments = parser.parse_comma_separated(Parser::parse_expr)?;
+            parser.expect_token(&Token::RParen)?;
+            arguments
+        }
+    };
+    end(parser)?;
+    Ok(FunctionStatement::Call { name, arguments })
+}
+
+fn drop_function(parser: &mut Parser<'_>, is_procedure: bool) -> Parsed<DropFunction> {
+    let if_exists = accept(parser, &["IF", "EXISTS"]);
+    let name = qualified_name(parser)?;
+    let types = match parser.consume_token(&Token::LParen) {
+        false => None,
+        true if parser.consume_token(&Token::RParen) => Some(Vec::new()),
+        true => {
+            let types = parser.parse_comma_separated(Parser::parse_data_type)?;
+            parser.expect_token(&Token::RParen)?;
+            Some(types)
+        }
+    };
+    accept(parser, &["RESTRICT"]);
+    end(parser)?;
+    Ok(DropFunction { name, types, if_exists, is_procedure })
+}
+
+/// What stands between the parameters and the body.
+#[derive(Default)]
+struct Clauses {
+    is_strict: bool,
+    returns: Option<Returns>,
+}
+
+enum Returns {
+    Value(DataType),
+    Table(Vec<ResultColumn>),
+}
+
+fn create(
+    sql: &str,
+    tokens: &[TokenWithSpan],
+    parser: &mut Parser<'_>,
+    is_procedure: bool,
+    text: String,
+) -> Result<(FunctionDefinition, bool), Refused> {
+    let if_not_exists = accept(parser, &["IF", "NOT", "EXISTS"]);
+    let name = qualified_name(parser)?;
+    let parameters = named_types(parser, |name, data_type| Parameter { name, data_type })?;
+    let mut seen = HashSet::new();
+    if let Some(twice) = parameters.iter().find(|parameter| !seen.insert(parameter.name.as_str())) {
+        let message = format!("two parameters of \"{}\" are called \"{}\"", name.table(), twice.name);
+        return Err(EngineError::Sql { message, position: None, hint: None }.into());
+    }
+    let Clauses { is_strict, returns } = clauses(parser, is_procedure)?;
+    let body = match returns {
+        None if is_procedure => FunctionBody::Procedure { statements: statements(sql, tokens, parser)? },
+        None => {
+            let token = parser.peek_token();
+            return Ok(parser.expected("RETURNS and a type", token)?);
+        }
+        Some(Returns::Value(returns)) => FunctionBody::Scalar { returns, query: finished(sql, query(parser, true)?)? },
+        Some(Returns::Table(columns)) => FunctionBody::Table { columns, query: finished(sql, query(parser, false)?)? },
+    };
+    Ok((FunctionDefinition { name, parameters, is_strict, body, text }, if_not_exists))
+}
+
+/// `(a INTEGER, b VARCHAR)`
+fn named_types<T>(parser: &mut Parser<'_>, made: impl Fn(String, DataType) -> T) -> Parsed<Vec<T>> {
+    parser.expect_token(&Token::LParen)?;
+    if parser.consume_token(&Token::RParen) {
+        return Ok(Vec::new());
+    }
+    let all = parser.parse_comma_separated(|parser| {
+        let token = parser.peek_token();
+        if matches!(token.token, Token::SingleQuotedString(_)) {
+            return parser.expected("a name", token);
+        }
+        Ok(made(name(parser)?, parser.parse_data_type()?))
+    })?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(all)
+}
+
+fn clauses(parser: &mut Parser<'_>, is_procedure: bool) -> Result<Clauses, Refused> {
+    let mut clauses = Clauses::default();
+    loop {
+        match () {
+            () if accept(parser, &["RETURNS", "NULL", "ON", "NULL", "INPUT"]) || accept(parser, &["STRICT"]) => clauses.is_strict = true,
+            () if accept(parser, &["CALLED", "ON", "NULL", "INPUT"]) => clauses.is_strict = false,
+            // What a function in SQL does is in its body, where the planner sees it.
+            () if ["IMMUTABLE", "STABLE", "VOLATILE"].iter().any(|word| accept(parser, &[word])) => {}
+            () if accept(parser, &["SECURITY", "INVOKER"]) => {}
+            () if accept(parser, &["SECURITY", "DEFINER"]) => {
+                let hint = "a function works with the rights of who calls it: grant these on the tables that it reads";
+                return Err(EngineError::unsupported("SECURITY DEFINER", Some(hint)).into());
+            }
+            () if accept(parser, &["LANGUAGE"]) => {
+                let language = name(parser)?;
+                if !language.eq_ignore_ascii_case("sql") {
+                    let hint = "functions are written in SQL: LANGUAGE sql, which may be left out";
+                    return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some(hint)).into());
+                }
+            }
+            () if !is_procedure && accept(parser, &["RETURNS", "TABLE"]) => {
+                let columns = match parser.peek_token().token {
+                    Token::LParen => named_types(parser, |name, data_type| ResultColumn { name, data_type })?,
+                    _ => Vec::new(),
+                };
+                clauses.returns = Some(Returns::Table(columns));
+            }
+            () if !is_procedure && accept(parser, &["RETURNS"]) => clauses.returns = Some(Returns::Value(parser.parse_data_type()?)),
+            () => return Ok(clauses),
+        }
+    }
+}
+
+/// RETURN and an expression or a query, or AS and a query in quotes. That of a scalar function is `SELECT body`.
+fn query(parser: &mut Parser<'_>, is_scalar: bool) -> Parsed<Box<Query>> {
+    let query = if accept(parser, &["AS"]) {
+        let token = parser.next_token();
+        let text = match token.token {
+            Token::SingleQuotedString(text) => text,
+            Token::DollarQuotedString(text) => text.value,
+            _ => return parser.expected("the body in quotes", token),
+        };
+        let query = query_of(text.trim().trim_end_matches(';'))?;
+        match is_scalar && !is_bare_select(&query) {
+            true => select_of(Expr::Subquery(Box::new(query)))?,
+            false => Box::new(query),
+        }
+    } else {
+        expect(parser, &["RETURN"])?;
+        if is_scalar { select_of(parser.parse_expr()?)? } else { parser.parse_query()? }
+    };
+    end(parser)?;
+    Ok(query)
+}
+
+/// Whether it is SELECT and one expression, without any clause.
+fn is_bare_select(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let has_one = matches!(select.projection.as_slice(), [SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }]);
+    has_one && query.to_string() == format!("SELECT {}", select.projection[0])
+}
+
+/// The query after the steps that every statement takes.
+fn finished(sql: &str, query: Box<Query>) -> Result<Box<Query>, EngineError> {
+    let mut statement = Statement::Statement(Box::new(SqlStatement::Query(query)));
+    select_all(&mut statement);
+    check_from(sql, &statement)?;
+    refuse_ignored(&statement)?;
+    alias_versions(&mut statement);
+    match statement {
+        Statement::Statement(statement) => match *statement {
+            SqlStatement::Query(query) => Ok(query),
+            _ => Err(EngineError::internal("the body of a function is no query")),
+        },
+        _ => Err(EngineError::internal("the body of a function is no query")),
+    }
+}
+
+/// The texts between BEGIN and the last END.
+fn statements(sql: &str, tokens: &[TokenWithSpan], parser: &mut Parser<'_>) -> Parsed<Vec<String>> {
+    let begin = parser.peek_token();
+    expect(parser, &["BEGIN"])?;
+    accept(parser, &["ATOMIC"]);
+    let first = parser.peek_token();
+    let last = significant(tokens).map(|(_, token)| token).filter(|token| !matches!(token.token, Token::SemiColon | Token::EOF)).last();
+    let Some(last) = last.filter(|last| is_word(&last.token, "END") && last.span.start >= first.span.start) else {
+        return parser.expected("statements, and END behind them", begin);
+    };
+    let mut positions = PositionFinder::of(sql);
+    let start = positions.offset(first.span.start.line, first.span.start.column);
+    let body = &sql[start..positions.offset(last.span.start.line, last.span.start.column)];
+    let statements: Vec<String> = split_statements(body).into_iter().map(|statement| statement.text.to_string()).collect();
+    if statements.is_empty() {
+        return parser.expected("a statement between BEGIN and END", first);
+    }
+    Ok(statements)
+}

@@ -1,0 +1,100 @@
+//! The parsed statements.
+
+use datafusion::common::TableReference;
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Query};
+
+use common::type_names::quoted;
+
+#[derive(Debug)]
+pub enum FunctionStatement {
+    Create(Box<CreateFunction>),
+    Drop(DropFunction),
+    Call { name: TableReference, arguments: Vec<Expr> },
+}
+
+#[derive(Debug)]
+pub struct CreateFunction {
+    pub definition: FunctionDefinition,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+}
+
+#[derive(Debug)]
+pub struct DropFunction {
+    pub name: TableReference,
+    /// Without types it is the only definition of the name.
+    pub types: Option<Vec<DataType>>,
+    pub if_exists: bool,
+    pub is_procedure: bool,
+}
+
+/// One definition of a name. Definitions of one name differ in the types of their parameters.
+#[derive(Debug, Clone)]
+pub struct FunctionDefinition {
+    pub name: TableReference,
+    pub parameters: Vec<Parameter>,
+    /// Whether it is NULL if any of its arguments is.
+    pub is_strict: bool,
+    pub body: FunctionBody,
+    /// The statement that creates it.
+    pub text: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    pub name: String,
+    pub data_type: DataType,
+}
+
+/// A column of what a table function returns.
+#[derive(Debug, Clone)]
+pub struct ResultColumn {
+    pub name: String,
+    pub data_type: DataType,
+}
+
+#[derive(Debug, Clone)]
+pub enum FunctionBody {
+    /// `query` is `SELECT body`.
+    Scalar { returns: DataType, query: Box<Query> },
+    /// Without columns it returns those of the query.
+    Table { columns: Vec<ResultColumn>, query: Box<Query> },
+    /// The texts of the statements.
+    Procedure { statements: Vec<String> },
+}
+
+impl FunctionDefinition {
+    pub fn is_procedure(&self) -> bool {
+        matches!(self.body, FunctionBody::Procedure { .. })
+    }
+
+    /// The word for it in messages.
+    pub fn kind(&self) -> &'static str {
+        if self.is_procedure() { "procedure" } else { "function" }
+    }
+
+    /// The parameters as users write them: `w DOUBLE, h DOUBLE`.
+    pub fn parameters_text(&self) -> String {
+        let parameters = self.parameters.iter().map(|parameter| format!("{} {}", quoted(&parameter.name), parameter.data_type));
+        parameters.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What stands behind RETURNS; `None` for a procedure.
+    pub fn returns_text(&self) -> Option<String> {
+        match &self.body {
+            FunctionBody::Scalar { returns, .. } => Some(returns.to_string()),
+            FunctionBody::Table { columns, .. } if columns.is_empty() => Some("TABLE".to_string()),
+            FunctionBody::Table { columns, .. } => {
+                let columns = columns.iter().map(|column| format!("{} {}", quoted(&column.name), column.data_type));
+                Some(format!("TABLE ({})", columns.collect::<Vec<_>>().join(", ")))
+            }
+            FunctionBody::Procedure { .. } => None,
+        }
+    }
+
+    /// What it is called with, as users write it: `area(DOUBLE, DOUBLE)`.
+    pub fn signature(&self) -> String {
+        let types: Vec<String> = self.parameters.iter().map(|parameter| parameter.data_type.to_string()).collect();
+        format!("{}({})", self.name.table(), types.join(", "))
+    }
+}

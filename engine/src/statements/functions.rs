@@ -1,0 +1,285 @@
+//! CREATE and DROP of functions and procedures.
+
+use std::sync::Arc;
+
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::DataFusionError;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{self, Query};
+use datafusion::sql::sqlparser::parser::ParserError;
+use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
+use pmem_store::{StoreError, Visibility};
+
+use super::ddl::commit;
+use super::objects::names::{check_changeable, check_owner, new_object};
+use crate::execution::StatementContext;
+use common::clock::now_ms;
+use common::error::EngineError;
+use common::type_names::qualified;
+use sql::functions::{
+    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, Parameter, calls_of, passes_on, scalar_query, signature_query,
+    table_calls_of, table_query,
+};
+use sql::{Parsed, kept_statement};
+use table::catalog::{UserFunction, inline_definition, is_built_in, resolve};
+
+pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<(), EngineError> {
+    let CreateFunction { definition, or_replace, if_not_exists } = create;
+    let (namespace, name) = resolve(&definition.name)?;
+    let kind = definition.kind();
+    if is_built_in(&ctx.state, &name) {
+        let message = format!("there is a built-in function \"{name}\"");
+        let hint = Some(format!("choose another name for the {kind}"));
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    let found = UserFunction::named(&ctx.catalog.snapshot(), ctx.state.config_options(), &definition.name)?;
+    let types = parameter_types(ctx, &definition.parameters).await?;
+    check_body(ctx, &definition).await?;
+    let (object, mut definitions) = match found {
+        Some(function) => {
+            check_owner(ctx, &function.object)?;
+            check_changeable(&function.object)?;
+            if function.is_procedure() != definition.is_procedure() {
+                let there = if function.is_procedure() { "procedure" } else { "function" };
+                let message = format!("there is a {there} \"{name}\"; a {kind} cannot have its name");
+                return Err(EngineError::Sql { message, position: None, hint: None });
+            }
+            (function.object, function.definitions)
+        }
+        None => {
+            let object = new_object(ctx, ObjectKind::Function, namespace.clone(), name.clone())?;
+            // The user may not see the function of this name.
+            ObjectCatalog::of(&ctx.catalog.snapshot())?.objects().require_free_name(&object)?;
+            (object, Vec::new())
+        }
+    };
+    match position_of(ctx, &definitions, &definition, &types).await? {
+        None => definitions.push(definition),
+        Some(_) if if_not_exists => return Ok(()),
+        Some(at) if or_replace => definitions[at] = definition,
+        Some(at) => {
+            let signature = definitions[at].signature();
+            let hint = Some(format!("CREATE OR REPLACE {} changes it", kind.to_uppercase()));
+            return Err(EngineError::Sql { message: format!("{kind} {signature} is there already"), position: None, hint });
+        }
+    }
+    ctx.catalog.write_scope().check_writable()?;
+    let object = ObjectRecord { changed_at_ms: now_ms(), ..object };
+    let text = Buffer::from(UserFunction::text(&definitions).into_bytes());
+    commit(ctx, &format!("CREATE {}", kind.to_uppercase()), |transaction| transaction.put_blobs(vec![(object, text)]))
+}
+
+/// The definition that takes the same types; of functions in FROM, whose arguments have no types before they are planned, the one that takes
+/// as many arguments.
+async fn position_of(
+    ctx: &StatementContext,
+    definitions: &[FunctionDefinition],
+    new: &FunctionDefinition,
+    types: &[FieldRef],
+) -> Result<Option<usize>, EngineError> {
+    let is_scalar = |definition: &FunctionDefinition| matches!(definition.body, FunctionBody::Scalar { .. });
+    for (at, definition) in definitions.iter().enumerate() {
+        if definition.parameters.len() != new.parameters.len() {
+            continue;
+        }
+        if is_scalar(definition) != is_scalar(new) {
+            let message = format!("{} is there already, and is called in {}", definition.signature(), called_in(definition));
+            let hint = Some("definitions of one name with as many parameters are called in the same places".to_string());
+            return Err(EngineError::Sql { message, position: None, hint });
+        }
+        let others = parameter_types(ctx, &definition.parameters).await?;
+        let is_same = types.iter().zip(&others).all(|(one, other)| one.data_type() == other.data_type());
+        if !is_scalar(new) || is_same {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+fn called_in(definition: &FunctionDefinition) -> &'static str {
+    if matches!(definition.body, FunctionBody::Scalar { .. }) { "expressions" } else { "FROM" }
+}
+
+/// The types of parameters in this session; there is a column for each.
+pub async fn parameter_types(ctx: &StatementContext, parameters: &[Parameter]) -> Result<Vec<FieldRef>, EngineError> {
+    if parameters.is_empty() {
+        return Ok(Vec::new());
+    }
+    let plan = ctx.plan_query(statement_of(signature_query(parameters).map_err(malformed)?), Vec::new()).await?;
+    Ok(plan.schema().fields().iter().map(Arc::clone).collect())
+}
+
+/// Plans a new definition, so that its errors are found now.
+async fn check_body(ctx: &StatementContext, definition: &FunctionDefinition) -> Result<(), EngineError> {
+    match &definition.body {
+        FunctionBody::Scalar { returns, query } => {
+            check_recursion(definition, &statement_of(query.as_ref().clone()))?;
+            let plan = ctx.plan_query(statement_of(scalar_query(definition, returns, query).map_err(malformed)?), Vec::new()).await?;
+            inline_definition(definition, plan)?;
+        }
+        FunctionBody::Table { columns, query } => {
+            check_recursion(definition, &statement_of(query.as_ref().clone()))?;
+            let names: Vec<&str> = definition.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+            // Functions in FROM have columns only for values: `read_csv(path)`.
+            if passes_on(query, definition.name.table(), &names) {
+                return Ok(());
+            }
+            let null = sql::fragments::expr_of("NULL").map_err(malformed)?;
+            let arguments = vec![null; definition.parameters.len()];
+            let with_nulls = table_query(definition, columns, query, &arguments).map_err(malformed)?;
+            ctx.plan_query(statement_of(with_nulls), Vec::new()).await?;
+        }
+        FunctionBody::Procedure { statements } => {
+            for statement in statements {
+                check_statement(ctx, statement)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A body that calls its own function would be put into itself for ever.
+fn check_recursion(definition: &FunctionDefinition, body: &Statement) -> Result<(), EngineError> {
+    let (namespace, name) = resolve(&definition.name)?;
+    match calls(body, &namespace, &name) {
+        true => Err(EngineError::Sql {
+            message: format!("the body of {name} calls {name}: functions in SQL cannot be recursive"),
+            position: None,
+            hint: Some("WITH RECURSIVE is for what repeats".into()),
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Whether a statement calls this function.
+fn calls(statement: &Statement, namespace: &str, name: &str) -> bool {
+    let mut calls = calls_of(statement).into_iter().chain(table_calls_of(statement));
+    calls.any(|call| {
+        let reference = object_name_to_table_reference(call, true).ok();
+        reference.and_then(|reference| resolve(&reference).ok()).is_some_and(|(schema, called)| schema == namespace && called == name)
+    })
+}
+
+/// The tables of a procedure may be made by it, so only its syntax is checked.
+fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
+    let refused = |what: &str| {
+        let hint = "a procedure is one transaction, and its statements are queries, changes of rows, tables and objects";
+        Err(EngineError::unsupported(format!("{what} in a procedure"), Some(hint)))
+    };
+    match sql::parse(&ctx.state, statement)? {
+        Parsed::Statement(statement) => match statement.as_ref() {
+            Statement::Statement(inner) => match inner.as_ref() {
+                ast::Statement::StartTransaction { .. } | ast::Statement::Commit { .. } | ast::Statement::Rollback { .. } => {
+                    refused("BEGIN, COMMIT or ROLLBACK")
+                }
+                ast::Statement::Set(_) | ast::Statement::Reset(_) => refused("SET"),
+                ast::Statement::Prepare { .. } | ast::Statement::Execute { .. } | ast::Statement::Deallocate { .. } => refused("PREPARE"),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        },
+        Parsed::Access(_) => refused("a statement about users and grants"),
+        _ => Ok(()),
+    }
+}
+
+pub fn statement_of(query: Query) -> Statement {
+    Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))))
+}
+
+pub fn malformed(error: ParserError) -> EngineError {
+    EngineError::from(DataFusionError::from(error))
+}
+
+pub async fn drop_function(ctx: &StatementContext, dropped: DropFunction) -> Result<(), EngineError> {
+    let DropFunction { name, types, if_exists, is_procedure } = dropped;
+    let kind = if is_procedure { "procedure" } else { "function" };
+    let (namespace, bare) = resolve(&name)?;
+    let missing = |what: String| Err(StoreError::DoesNotExist { kind, name: what }.into());
+    let full_name = qualified(&namespace, &bare);
+    let found = UserFunction::named(&ctx.catalog.snapshot(), ctx.state.config_options(), &name)?
+        .filter(|function| function.is_procedure() == is_procedure);
+    let Some(UserFunction { object, mut definitions }) = found else {
+        return if if_exists { Ok(()) } else { missing(bare) };
+    };
+    check_owner(ctx, &object)?;
+    check_changeable(&object)?;
+    match types {
+        Some(types) => {
+            let wanted = types.into_iter().enumerate().map(|(at, data_type)| Parameter { name: format!("p{at}"), data_type });
+            let wanted = parameter_types(ctx, &wanted.collect::<Vec<_>>()).await?;
+            let wanted: Vec<&DataType> = wanted.iter().map(|field| field.data_type()).collect();
+            let mut at = None;
+            for (position, definition) in definitions.iter().enumerate() {
+                let types = parameter_types(ctx, &definition.parameters).await?;
+                if types.iter().map(|field| field.data_type()).collect::<Vec<_>>() == wanted {
+                    at = Some(position);
+                }
+            }
+            match at {
+                Some(at) => drop(definitions.remove(at)),
+                None if if_exists => return Ok(()),
+                None => {
+                    let there: Vec<String> = definitions.iter().map(FunctionDefinition::signature).collect();
+                    let message = format!("{kind} {full_name} has no definition for these types: there is {}", there.join(" and "));
+                    return Err(EngineError::Sql { message, position: None, hint: None });
+                }
+            }
+        }
+        None if definitions.len() > 1 => {
+            let there: Vec<String> = definitions.iter().map(FunctionDefinition::signature).collect();
+            let message = format!("{full_name} has several definitions: {}", there.join(", "));
+            let hint = Some(format!("write the types of the one that is meant: DROP {} {}", kind.to_uppercase(), there[0]));
+            return Err(EngineError::Sql { message, position: None, hint });
+        }
+        None => definitions.clear(),
+    }
+    check_unused(ctx, &namespace, &bare, kind)?;
+    ctx.catalog.write_scope().check_writable()?;
+    let operation = format!("DROP {}", kind.to_uppercase());
+    if definitions.is_empty() {
+        return commit(ctx, &operation, |transaction| transaction.remove_blobs(&[object.id]));
+    }
+    let object = ObjectRecord { changed_at_ms: now_ms(), ..object };
+    let text = Buffer::from(UserFunction::text(&definitions).into_bytes());
+    commit(ctx, &operation, |transaction| transaction.put_blobs(vec![(object, text)]))
+}
+
+/// An error if a view or another function calls it. What the user may not see is found, too, and not named.
+fn check_unused(ctx: &StatementContext, namespace: &str, name: &str, kind: &str) -> Result<(), EngineError> {
+    let snapshot = ctx.catalog.snapshot();
+    let authorization = ctx.catalog.authorization();
+    let mut users = Vec::new();
+    let mut views = ctx.engine.store.begin_read_only().base().views()?;
+    views.extend(snapshot.views()?);
+    for view in views {
+        let is_hidden = authorization.as_ref().is_some_and(|authorization| !authorization.has_view(&view));
+        let is_there = is_hidden || snapshot.view(&view.namespace, &view.name)?.is_some();
+        if is_there && kept_statement(&ctx.state, &view.sql).is_ok_and(|statement| calls(&statement, namespace, name)) {
+            users.push(if is_hidden { "a view".to_string() } else { format!("view {}", qualified(&view.namespace, &view.name)) });
+        }
+    }
+    // A function that the user does not see is broken by this as it would be by the removal of a table.
+    for function in UserFunction::all(&snapshot, ctx.state.config_options(), Vec::new())? {
+        if function.object.namespace == namespace && function.object.name == name {
+            continue;
+        }
+        let bodies = function.definitions.iter().filter_map(|definition| match &definition.body {
+            FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } => Some(statement_of(query.as_ref().clone())),
+            FunctionBody::Procedure { .. } => None,
+        });
+        if bodies.into_iter().any(|body| calls(&body, namespace, name)) {
+            users.push(format!("function {}", qualified(&function.object.namespace, &function.object.name)));
+        }
+    }
+    match users.first() {
+        None => Ok(()),
+        Some(user) => Err(EngineError::Sql {
+            message: format!("{kind} {} is used by {user}", qualified(namespace, name)),
+            position: None,
+            hint: Some(format!("drop {user} first, or change it")),
+        }),
+    }
+}

@@ -1,0 +1,67 @@
+//! `system.functions`: the functions and procedures of users, a row for each definition.
+
+use arrow::array::RecordBatch;
+use datafusion::common::Result;
+use pmem_store::objects::ObjectRecord;
+
+use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
+use super::pushed_filters::of_objects;
+use super::source::Source;
+use common::error::EngineError;
+use common::privilege::Privilege;
+use sql::functions::{FunctionBody, FunctionDefinition};
+use table::catalog::UserFunction;
+
+struct Row {
+    object: ObjectRecord,
+    definition: FunctionDefinition,
+    parameters: String,
+    returns: Option<String>,
+    /// For who owns the function.
+    text: Option<String>,
+}
+
+pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
+    let mut rows = Vec::new();
+    if let Some(source) = source {
+        rows = of_source(source)?;
+    }
+    batch(vec![
+        ("object_id", numbers(rows.iter().map(|row| Some(row.object.id))), REQUIRED),
+        ("schema_name", texts(rows.iter().map(|row| Some(&row.object.namespace))), REQUIRED),
+        ("name", texts(rows.iter().map(|row| Some(&row.object.name))), REQUIRED),
+        ("kind", texts(rows.iter().map(|row| Some(kind(&row.definition)))), REQUIRED),
+        ("parameters", texts(rows.iter().map(|row| Some(&row.parameters))), REQUIRED),
+        ("returns", texts(rows.iter().map(|row| row.returns.as_ref())), OPTIONAL),
+        ("is_strict", booleans(rows.iter().map(|row| Some(row.definition.is_strict))), REQUIRED),
+        ("language", texts(rows.iter().map(|_| Some("sql"))), REQUIRED),
+        ("owner", texts(rows.iter().map(|row| row.object.owner.as_ref())), OPTIONAL),
+        ("comment", texts(rows.iter().map(|row| row.object.comment.as_ref())), OPTIONAL),
+        ("definition", texts(rows.iter().map(|row| row.text.as_ref())), OPTIONAL),
+    ])
+}
+
+fn of_source(source: &Source<'_>) -> Result<Vec<Row>> {
+    let found =
+        UserFunction::all(source.snapshot, source.options, vec![of_objects(source.filters)]).map_err(EngineError::into_datafusion)?;
+    let mut rows = Vec::new();
+    for UserFunction { object, definitions } in found {
+        let is_owner = source.authorization.is_none_or(|rights| rights.on_object(object.ownership()).has(Privilege::Ownership));
+        rows.extend(definitions.into_iter().map(|definition| Row {
+            object: object.clone(),
+            parameters: definition.parameters_text(),
+            returns: definition.returns_text(),
+            text: is_owner.then(|| definition.text.clone()),
+            definition,
+        }));
+    }
+    Ok(rows)
+}
+
+fn kind(definition: &FunctionDefinition) -> &'static str {
+    match definition.body {
+        FunctionBody::Scalar { .. } => "scalar",
+        FunctionBody::Table { .. } => "table",
+        FunctionBody::Procedure { .. } => "procedure",
+    }
+}

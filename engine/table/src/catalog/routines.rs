@@ -1,0 +1,103 @@
+//! The functions of users in `information_schema.routines` and `parameters`, next to those that Quiver brings along.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt8Array, UInt64Array};
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::Result;
+use datafusion::datasource::{MemTable, ViewTable, provider_as_source};
+use datafusion::logical_expr::LogicalPlanBuilder;
+
+use super::user_functions::UserFunction;
+use common::names::CATALOG;
+use sql::functions::{FunctionBody, FunctionDefinition};
+
+pub const ROUTINES: &str = "routines";
+pub const PARAMETERS: &str = "parameters";
+
+/// The rows of DataFusion's table, and those of these functions.
+pub fn with_functions(table: Arc<dyn TableProvider>, name: &str, functions: &[UserFunction]) -> Result<Arc<dyn TableProvider>> {
+    if functions.is_empty() {
+        return Ok(table);
+    }
+    let rows = if name == ROUTINES { routines(table.schema(), functions)? } else { parameters(table.schema(), functions)? };
+    let own = MemTable::try_new(table.schema(), vec![vec![rows]])?;
+    let own = LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(own)), None)?.build()?;
+    let all = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.union(own)?.build()?;
+    Ok(Arc::new(ViewTable::new(all, None)))
+}
+
+fn definitions(functions: &[UserFunction]) -> impl Iterator<Item = (&UserFunction, usize, &FunctionDefinition)> {
+    functions.iter().flat_map(|function| function.definitions.iter().enumerate().map(move |(at, definition)| (function, at, definition)))
+}
+
+fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch> {
+    let rows: Vec<(&UserFunction, usize, &FunctionDefinition)> = definitions(functions).collect();
+    let text = |value: &dyn Fn(&UserFunction, &FunctionDefinition) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(|(function, _, definition)| value(function, definition)).collect::<StringArray>())
+    };
+    let (catalog, namespace) = (text(&|_, _| Some(CATALOG.into())), text(&|function, _| Some(function.object.namespace.clone())));
+    let name = text(&|function, _| Some(function.object.name.clone()));
+    let columns = vec![
+        Arc::clone(&catalog),
+        Arc::clone(&namespace),
+        Arc::clone(&name),
+        catalog,
+        namespace,
+        name,
+        text(&|_, definition| Some(if definition.is_procedure() { "PROCEDURE" } else { "FUNCTION" }.into())),
+        Arc::new(BooleanArray::from(vec![None; rows.len()])),
+        text(&|_, definition| definition.returns_text()),
+        text(&|_, definition| {
+            Some(match definition.body {
+                FunctionBody::Scalar { .. } => "SCALAR".into(),
+                FunctionBody::Table { .. } => "TABLE".into(),
+                FunctionBody::Procedure { .. } => "PROCEDURE".into(),
+            })
+        }),
+        text(&|function, _| function.object.comment.clone()),
+        text(&|function, definition| Some(format!("{}({})", function.object.name, definition.parameters_text()))),
+    ];
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+struct Parameter<'a> {
+    function: &'a UserFunction,
+    /// Tells the definitions of one name apart.
+    definition: usize,
+    /// From 1.
+    position: u64,
+    mode: &'static str,
+    name: Option<String>,
+    data_type: String,
+}
+
+fn parameters(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch> {
+    let mut rows = Vec::new();
+    for (function, at, definition) in definitions(functions) {
+        let row = |position, mode, name, data_type| Parameter { function, definition: at, position, mode, name, data_type };
+        rows.extend(
+            definition
+                .parameters
+                .iter()
+                .zip(1..)
+                .map(|(parameter, position)| row(position, "IN", Some(parameter.name.clone()), parameter.data_type.to_string())),
+        );
+        rows.extend(definition.returns_text().map(|returns| row(1, "OUT", None, returns)));
+    }
+    let text = |value: &dyn Fn(&Parameter<'_>) -> Option<String>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<StringArray>()) };
+    let columns: Vec<ArrayRef> = vec![
+        text(&|_| Some(CATALOG.into())),
+        text(&|row| Some(row.function.object.namespace.clone())),
+        text(&|row| Some(row.function.object.name.clone())),
+        Arc::new(rows.iter().map(|row| Some(row.position)).collect::<UInt64Array>()),
+        text(&|row| Some(row.mode.into())),
+        text(&|row| row.name.clone()),
+        text(&|row| Some(row.data_type.clone())),
+        text(&|_| None),
+        Arc::new(rows.iter().map(|_| Some(false)).collect::<BooleanArray>()),
+        Arc::new(rows.iter().map(|row| Some(row.definition.min(u8::MAX.into()) as u8)).collect::<UInt8Array>()),
+    ];
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
