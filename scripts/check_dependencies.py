@@ -11,8 +11,8 @@ TARGET = "x86_64-unknown-linux-gnu"
 LICENCES = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"}
 # Most come with DataFusion and other crates that choose their own versions. A new one is a decision.
 DOUBLED = set(
-    "base64 blake2 block-buffer comfy-table const-oid crypto-common digest foldhash getrandom hashbrown itertools logos logos-codegen "
-    "logos-derive md-5 num-bigint rand rand_chacha rand_core syn synstructure unicode-width".split()
+    "base64 blake2 block-buffer comfy-table const-oid cpufeatures crypto-common digest embedded-io foldhash getrandom hashbrown itertools logos "
+    "logos-codegen logos-derive md-5 num-bigint rand rand_chacha rand_core sha2 syn synstructure unicode-width".split()
 )
 
 

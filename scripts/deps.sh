@@ -115,8 +115,10 @@ clients() {
     command -v mvn >/dev/null || missing+=(maven)
     command -v go >/dev/null || missing+=(golang-go)
     command -v qemu-x86_64 >/dev/null || missing+=(qemu-user)
+    command -v clang >/dev/null || missing+=(clang)
+    command -v wasm-ld >/dev/null || missing+=(lld)
     [ ${#missing[@]} != 0 ] || return 0
-    command -v dpkg-query >/dev/null || { say "no JDK, Maven, Go or QEMU: what needs them is not tested"; return 0; }
+    command -v dpkg-query >/dev/null || { say "no JDK, Maven, Go, QEMU or clang: what needs them is not tested"; return 0; }
     (apt_install "${missing[@]}") || say "without ${missing[*]} what needs them is not tested"
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
@@ -82,6 +83,8 @@ pub struct Session {
     pub(crate) identity: SessionIdentity,
     /// `None`: the session has all rights.
     access: Option<Arc<SessionAccess>>,
+    /// Procedures that call each other, in the statement that runs.
+    call_depth: AtomicUsize,
     start_lock: tokio::sync::Mutex<()>,
 }
 
@@ -116,6 +119,7 @@ impl Session {
             targets: InsertTargetCache::default(),
             identity,
             access,
+            call_depth: AtomicUsize::new(0),
             start_lock: Default::default(),
         })
     }

@@ -249,7 +249,7 @@ HEAD = """# Functions
 
 Every function in the catalogue, `information_schema.routines`; `\\df` of the shell lists them. `scripts/tests/functions_page.py` makes this page
 from the catalogue and runs each example, under each name of the function; a test compares. Operators, casts and CASE are in [sql.md](sql.md), and
-[kernels.md](kernels.md) has more about kernels.
+[kernels.md](kernels.md) has more about kernels. Functions that you write yourself are in [user-functions.md](user-functions.md).
 
 Types are named by their kind: **integer** is every whole number, **number** also DECIMAL, REAL and DOUBLE, **list** every `T[]`, **vector** a list of
 numbers, **matrix** a tensor of two dimensions, **bytes** BLOB, **value** any type. Brackets are around what may be left out. Other names of a

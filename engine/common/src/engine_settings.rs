@@ -39,13 +39,17 @@ extensions_options! {
         pub pushdown: String, default = Pushdown::default().to_string()
         /// Whether kernels that read their input several times copy it into memory first: `on`, `off`, or `auto` for where that pays.
         pub precopy: String, default = Precopy::default().to_string()
+        /// Milliseconds that one call of a function in WebAssembly may take, with a batch of rows.
+        pub function_timeout_ms: u64, default = 30_000
+        /// Bytes of memory that one instance of a module may have.
+        pub function_memory_bytes: u64, default = 256 << 20
         /// Which version queries read: `newest`, or `eventual` for the last one whose rows are near.
         pub consistency: String, default = Consistency::default().to_string()
     }
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 16] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -60,6 +64,8 @@ pub const NAMES: [&str; 14] = [
     PUSHDOWN,
     PRECOPY,
     CONSISTENCY,
+    FUNCTION_TIMEOUT,
+    FUNCTION_MEMORY,
 ];
 
 /// Not a switch: the durability of the session's small writes.
@@ -72,6 +78,10 @@ pub const PUSHDOWN: &str = "quiver.pushdown";
 pub const PRECOPY: &str = "quiver.precopy";
 /// Not a switch: results may be those of an earlier version.
 pub const CONSISTENCY: &str = "quiver.consistency";
+/// Not a switch: a limit.
+pub const FUNCTION_TIMEOUT: &str = "quiver.function_timeout_ms";
+/// Not a switch: a limit.
+pub const FUNCTION_MEMORY: &str = "quiver.function_memory_bytes";
 const TABLE: &str = "table";
 
 impl EngineSettings {

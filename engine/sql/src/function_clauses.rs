@@ -7,12 +7,12 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    Ident, NullTreatment, ObjectName, OrderByExpr, UnaryOperator, Value, VisitorMut,
+    Ident, NullTreatment, ObjectName, OrderByExpr, UnaryOperator, Value, Visitor, VisitorMut,
 };
 
 use super::fragments::expr_of;
 use super::merged_names::normalized;
-use crate::walk::{into_flow, into_result, walk_statement_mut};
+use crate::walk::{into_flow, into_result, walk_statement, walk_statement_mut};
 use common::error::EngineError;
 
 /// Aggregates whose result is exactly the same in any order.
@@ -40,6 +40,24 @@ const OF_BITS: [&str; 3] = ["bit_and", "bit_or", "bit_xor"];
 /// Refuses such clauses or drops them. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
     into_result(walk_statement_mut(statement, &mut Calls { state }))
+}
+
+/// Refuses such clauses of the functions of users that are computed of each row.
+pub fn refuse_clauses(statement: &Statement, is_scalar: &dyn Fn(&ObjectName) -> bool) -> Result<(), EngineError> {
+    struct ScalarCalls<'a>(&'a dyn Fn(&ObjectName) -> bool);
+    impl Visitor for ScalarCalls<'_> {
+        type Break = EngineError;
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<EngineError> {
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let clauses = CallClauses::of(function);
+            match clauses.is_more() && (self.0)(&function.name) {
+                true => ControlFlow::Break(refused(clauses.first(), &function.name.to_string(), "it is computed of each row by itself")),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    into_result(walk_statement(statement, &mut ScalarCalls(is_scalar)))
 }
 
 struct Calls<'a> {

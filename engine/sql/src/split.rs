@@ -34,7 +34,7 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     let mut places = PositionFinder::of(sql);
     for token in &tokens {
         match &token.token {
-            Token::SemiColon if block.is_open() => {}
+            Token::SemiColon if block.is_open => block.next_statement(),
             Token::SemiColon => {
                 block = Block::default();
                 let end = places.offset(token.span.start.line, token.span.start.column);
@@ -60,31 +60,35 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
     statements
 }
 
-/// The words of a statement up to BEGIN, if it may be `CREATE [OR REPLACE] PROCEDURE`, and how many words wait for their END.
+/// Whether the statements of a procedure are being read: from BEGIN of a `CREATE [OR REPLACE] PROCEDURE` to an END behind a semicolon.
 #[derive(Default)]
 struct Block {
     words: usize,
+    is_create: bool,
     is_procedure: bool,
-    depth: usize,
+    is_open: bool,
+    /// Whether a statement of the procedure begins here.
+    at_start: bool,
+    is_behind_period: bool,
 }
 
 impl Block {
-    fn is_open(&self) -> bool {
-        self.depth > 0
+    /// A semicolon in it.
+    fn next_statement(&mut self) {
+        self.at_start = true;
     }
 
     fn take(&mut self, token: &Token) {
         self.words += 1;
         match self.words {
-            1 => self.is_procedure = false,
-            2 | 4 if is_word(token, "PROCEDURE") => self.is_procedure = true,
-            _ if !self.is_procedure => {}
-            _ if is_word(token, "BEGIN") && self.depth == 0 => self.depth = 1,
-            // CASE ends with END, too.
-            _ if is_word(token, "CASE") && self.depth > 0 => self.depth += 1,
-            _ if is_word(token, "END") => self.depth = self.depth.saturating_sub(1),
-            _ => {}
+            1 => self.is_create = is_word(token, "CREATE"),
+            2 | 4 if self.is_create && is_word(token, "PROCEDURE") => self.is_procedure = true,
+            _ if !self.is_procedure || self.is_behind_period => {}
+            _ if is_word(token, "BEGIN") && !self.is_open => (self.is_open, self.at_start) = (true, true),
+            _ if self.is_open && self.at_start && is_word(token, "END") => (self.is_open, self.is_procedure) = (false, false),
+            _ => self.at_start = false,
         }
+        self.is_behind_period = *token == Token::Period;
     }
 }
 
@@ -110,6 +114,9 @@ mod tests {
         assert_eq!(texts(&format!("select 1; {procedure}; select 2")), ["select 1", procedure, "select 2"]);
         assert_eq!(texts("begin; create procedure p() begin select 1;"), ["begin", "create procedure p() begin select 1;"]);
         assert_eq!(texts("drop procedure p; begin; select 1; end; select 2").len(), 5);
+        assert_eq!(texts("select v.procedure, v.begin from v; select 2").len(), 2);
+        let with_end = "create procedure q(end bigint) begin select t.end, t.case from t end; delete from u where a < end; end";
+        assert_eq!(texts(&format!("{with_end}; select 2")), [with_end, "select 2"]);
     }
 
     #[test]

@@ -119,6 +119,7 @@ impl StatementContext {
     ) -> Result<SendableRecordBatchStream, EngineError> {
         self.memory.run();
         let (physical, reader) = cancel::interruptible(physical, Some(self.memory.pool()))?;
+        self.memory.is_read_by(reader.downgraded());
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
         self.query.runs(&physical);

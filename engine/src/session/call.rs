@@ -1,5 +1,8 @@
 //! CALL: the statements of a procedure, all of them or none. The rows of the last one are the result.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::TableReference;
@@ -16,25 +19,37 @@ use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::values_of;
 use crate::queries::StatementKind;
-use crate::statements::functions::{malformed, statement_of};
+use crate::statements::functions::malformed;
 use common::error::EngineError;
+use common::error::kind::ErrorKind;
 use common::messages::counted;
 use common::stack::deep;
 use common::type_names::qualified;
 use pmem_store::StoreError;
-use sql::Parsed;
 use sql::functions::{FunctionBody, FunctionDefinition, StatementPart, call_query};
 use sql::walk::sql_statement;
-use table::catalog::UserFunction;
+use sql::{FunctionStatement, Parsed};
+use table::catalog::{UserFunction, check_arguments, statement_of};
 
 /// The result is kept until the transaction is committed, so that an error in it takes all back.
 const RESULT_BYTES_MAX: usize = 256 << 20;
+
+/// Procedures that call each other.
+const DEPTH_MAX: usize = 16;
 
 /// One statement of a procedure and the values for its parameters.
 struct Part {
     text: String,
     values: Vec<ScalarAndMetadata>,
-    is_query: bool,
+    /// As it was written.
+    source: String,
+}
+
+/// A procedure that is called, with values for its parameters.
+struct CalledProcedure {
+    definition: FunctionDefinition,
+    /// Whether the user may see its text.
+    is_shown: bool,
 }
 
 impl Session {
@@ -47,31 +62,54 @@ impl Session {
         arguments: Vec<ast::Expr>,
         values: Vec<ScalarAndMetadata>,
     ) -> Result<QueryOutput, EngineError> {
-        let definition = procedure(ctx, name, arguments.len())?;
-        let query = call_statement(&definition, arguments)?;
-        let plan = match values.is_empty() {
-            true => ctx.plan(query).await?,
-            false => ctx.prepared(query).await?.filled(values)?,
-        };
-        let rows: Vec<RecordBatch> = ctx.execute_plan(&plan).await?.try_collect().await?;
-        let row = rows.iter().find(|rows| rows.num_rows() > 0).ok_or_else(|| EngineError::internal("a call without values"))?;
-        let parts = parts_of(ctx, &definition, &values_of(row, 0)?)?;
         if self.is_in_transaction() {
             let cut_off = RollbackOnly(self);
-            let done = self.run_parts(start_lock, ctx, parts).await?;
+            let done = self.call_in_transaction(start_lock, ctx, name, arguments, values).await?;
             std::mem::forget(cut_off);
             return Ok(done);
         }
         self.begin_transaction(false)?;
         // It also takes effect if the caller is dropped, or if the commit is stopped.
         let unfinished = RollbackOnDrop(self);
-        let done = self.run_parts(start_lock, ctx, parts).await?;
+        // The arguments are read at the version that the transaction began with: a change since is a conflict.
+        let in_transaction = self.begin(start_lock, &ctx.sql, &ctx.query)?;
+        let done = self.call_in_transaction(start_lock, &in_transaction, name, arguments, values).await?;
         self.commit_transaction(ctx).map_err(|error| as_conflict(name, error))?;
         std::mem::forget(unfinished);
         Ok(done)
     }
 
-    async fn run_parts(&self, start_lock: &StartLock<'_>, ctx: &StatementContext, parts: Vec<Part>) -> Result<QueryOutput, EngineError> {
+    async fn call_in_transaction(
+        &self,
+        start_lock: &StartLock<'_>,
+        ctx: &StatementContext,
+        name: &TableReference,
+        arguments: Vec<ast::Expr>,
+        values: Vec<ScalarAndMetadata>,
+    ) -> Result<QueryOutput, EngineError> {
+        let depth = CallDepth::deeper(&self.call_depth)?;
+        let procedure = procedure(ctx, name, arguments.len())?;
+        let query = call_statement(&procedure.definition, arguments)?;
+        let plan = match values.is_empty() {
+            true => ctx.plan(query).await?,
+            false => ctx.prepared(query).await?.filled(values)?,
+        };
+        check_arguments(&procedure.definition, &plan)?;
+        let rows: Vec<RecordBatch> = ctx.execute_plan(&plan).await?.try_collect().await?;
+        let row = rows.iter().find(|rows| rows.num_rows() > 0).ok_or_else(|| EngineError::internal("a call without values"))?;
+        let parts = parts_of(ctx, &procedure.definition, &values_of(row, 0)?)?;
+        let done = self.run_parts(start_lock, ctx, &procedure, parts).await;
+        drop(depth);
+        done
+    }
+
+    async fn run_parts(
+        &self,
+        start_lock: &StartLock<'_>,
+        ctx: &StatementContext,
+        procedure: &CalledProcedure,
+        parts: Vec<Part>,
+    ) -> Result<QueryOutput, EngineError> {
         let (mut last, count) = (None, parts.len());
         for (at, part) in parts.into_iter().enumerate() {
             let part_ctx = self.begin(start_lock, &part.text, &ctx.query)?;
@@ -82,9 +120,12 @@ impl Session {
                 }
             };
             let output = deep(part.text.len(), Box::pin(running)).await;
-            let is_result = at + 1 == count && part.is_query;
-            let done = async { collected(output?, is_result).await };
-            last = Some(done.await.map_err(|error| in_part(at, &part.text, error))?);
+            let done = match output {
+                Ok(output) => collected(output, at + 1 == count).await,
+                Err(error) => Err(error),
+            };
+            let done = self.audited(&part.source, || done);
+            last = Some(done.map_err(|error| in_part(procedure, at, &part.source, error))?);
         }
         let Some((kind, schema, rows)) = last else { return Ok(ctx.nothing(StatementKind::Write)) };
         let stream = RecordBatchStreamAdapter::new(schema, futures::stream::iter(rows.into_iter().map(Ok)));
@@ -99,9 +140,9 @@ impl Session {
         name: &TableReference,
         arguments: Vec<ast::Expr>,
     ) -> Result<Description, EngineError> {
-        let definition = procedure(ctx, name, arguments.len())?;
+        let CalledProcedure { definition, .. } = procedure(ctx, name, arguments.len())?;
         let prepared = ctx.prepared(call_statement(&definition, arguments)?).await?;
-        let parameters = std::sync::Arc::new(Schema::new(prepared.parameters));
+        let parameters = Arc::new(Schema::new(prepared.parameters));
         let nulls = vec![ScalarAndMetadata::from(datafusion::common::ScalarValue::Null); definition.parameters.len()];
         let Some(last) = parts_of(ctx, &definition, &nulls)?.pop() else {
             return Err(EngineError::internal("a procedure without statements"));
@@ -113,7 +154,7 @@ impl Session {
 }
 
 /// The definition of a procedure with so many parameters. The user may call it.
-fn procedure(ctx: &StatementContext, name: &TableReference, count: usize) -> Result<FunctionDefinition, EngineError> {
+fn procedure(ctx: &StatementContext, name: &TableReference, count: usize) -> Result<CalledProcedure, EngineError> {
     let refused = |message: String, hint: Option<String>| Err(EngineError::Sql { message, position: None, hint });
     let Some(procedure) = UserFunction::named(&ctx.catalog.snapshot(), ctx.state.config_options(), name)? else {
         return refused(format!("procedure {name} does not exist"), Some("system.functions lists functions and procedures".into()));
@@ -123,9 +164,10 @@ fn procedure(ctx: &StatementContext, name: &TableReference, count: usize) -> Res
         return refused(format!("{full_name} is a function: a query calls it"), None);
     }
     procedure.check_execute(&ctx.catalog)?;
+    let is_shown = procedure.is_shown(&ctx.catalog);
     let there: Vec<String> = procedure.definitions.iter().map(FunctionDefinition::signature).collect();
     match procedure.definitions.into_iter().find(|definition| definition.parameters.len() == count) {
-        Some(definition) => Ok(definition),
+        Some(definition) => Ok(CalledProcedure { definition, is_shown }),
         None => refused(format!("{full_name} is called with {}, and there is {}", counted(count, "argument"), there.join(" and ")), None),
     }
 }
@@ -137,15 +179,45 @@ fn call_statement(definition: &FunctionDefinition, arguments: Vec<ast::Expr>) ->
 fn parts_of(ctx: &StatementContext, definition: &FunctionDefinition, values: &[ScalarAndMetadata]) -> Result<Vec<Part>, EngineError> {
     let FunctionBody::Procedure { statements } = &definition.body else { return Err(EngineError::internal("this is no procedure")) };
     let names: Vec<&str> = definition.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    let types: Vec<String> = definition.parameters.iter().map(|parameter| parameter.data_type.to_string()).collect();
-    let part = |text: &String| {
-        let plain = |is_query| Part { text: text.clone(), values: Vec::new(), is_query };
-        let Parsed::Statement(statement) = sql::parse(&ctx.state, text)? else { return Ok(plain(true)) };
-        let Some(inner) = sql_statement(&statement).filter(|_| takes_parameters(&statement)) else { return Ok(plain(true)) };
-        let StatementPart { text, used } = StatementPart::of(text, inner, definition.name.table(), &names, &types);
-        Ok(Part { text, values: used.into_iter().map(|at| values[at].clone()).collect(), is_query: true })
+    let types: Vec<ast::DataType> = definition.parameters.iter().map(|parameter| parameter.data_type.clone()).collect();
+    let part = |source: &String| {
+        let part = match sql::parse(&ctx.state, source)? {
+            Parsed::Functions(FunctionStatement::Call { name, arguments }) => {
+                Some(StatementPart::of_call(&name.to_quoted_string(), arguments, definition.name.table(), &names, &types))
+            }
+            Parsed::Statement(statement) if takes_parameters(&statement) => {
+                let part = |statement| StatementPart::of(source, statement, definition.name.table(), &names, &types);
+                sql_statement(&statement).map(part)
+            }
+            _ => None,
+        };
+        let StatementPart { text, used } = part.unwrap_or_else(|| StatementPart { text: source.clone(), used: Vec::new() });
+        Ok(Part { text, values: used.into_iter().map(|at| values[at].clone()).collect(), source: source.clone() })
     };
     statements.iter().map(part).collect()
+}
+
+/// How many procedures have called each other on the way here.
+struct CallDepth<'a>(&'a AtomicUsize);
+
+impl CallDepth<'_> {
+    fn deeper(depth: &AtomicUsize) -> Result<CallDepth<'_>, EngineError> {
+        let deeper = CallDepth(depth);
+        match depth.fetch_add(1, Ordering::Relaxed) < DEPTH_MAX {
+            true => Ok(deeper),
+            false => Err(EngineError::Sql {
+                message: format!("more than {DEPTH_MAX} procedures call each other"),
+                position: None,
+                hint: Some("a procedure that calls itself has no end: there is no condition in it".into()),
+            }),
+        }
+    }
+}
+
+impl Drop for CallDepth<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The rows of a statement of a procedure, which runs to its end; those of a query that is not the last one are for nobody.
@@ -177,13 +249,23 @@ fn as_conflict(procedure: &TableReference, error: EngineError) -> EngineError {
     }
 }
 
-/// The error of a statement in a procedure says which one it is.
-fn in_part(at: usize, text: &str, error: EngineError) -> EngineError {
-    match error {
-        EngineError::Sql { message, hint, .. } => {
-            let line = text.lines().next().unwrap_or_default();
-            EngineError::Sql { message: format!("{message} (statement {} of the procedure: {line})", at + 1), position: None, hint }
+/// The error of a statement in a procedure says which one it is. Its message may name objects that only those may know who may see the text.
+fn in_part(procedure: &CalledProcedure, at: usize, source: &str, error: EngineError) -> EngineError {
+    let (name, number) = (procedure.definition.name.table(), at + 1);
+    match (error.kind(), error) {
+        (ErrorKind::Denied, _) if !procedure.is_shown => EngineError::Denied {
+            message: format!("you may not do what statement {number} of procedure {name} does"),
+            hint: "ask who owns the procedure which privileges it needs".into(),
+        },
+        (ErrorKind::NotFound | ErrorKind::Invalid, _) if !procedure.is_shown => EngineError::Sql {
+            message: format!("statement {number} of procedure {name} fails: something in it is gone, or is not there for you"),
+            position: None,
+            hint: None,
+        },
+        (_, EngineError::Sql { message, hint, .. }) if procedure.is_shown => {
+            let line = source.lines().next().unwrap_or_default();
+            EngineError::Sql { message: format!("{message} (statement {number} of {name}: {line})"), position: None, hint }
         }
-        error => error,
+        (_, error) => error,
     }
 }

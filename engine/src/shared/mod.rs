@@ -30,6 +30,7 @@ use table::constraints::RuleContext;
 use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
 use table::transactions::OpenTransactions;
+use wasm_functions::Modules;
 
 #[derive(Debug)]
 pub struct EngineShared {
@@ -52,6 +53,8 @@ pub struct EngineShared {
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
     pub file_directories: FileDirectories,
+    /// Made when the first function of a module is called.
+    pub modules: OnceLock<Modules>,
     // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
@@ -90,6 +93,7 @@ impl EngineShared {
             query_memory_limit_bytes,
             file_directories: FileDirectories::of(options.file_dirs.as_deref()),
             remote_tables: options.remote_tables,
+            modules: OnceLock::new(),
             _temporary: temporary,
         };
         shared.maintenance.start();

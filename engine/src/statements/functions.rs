@@ -1,5 +1,6 @@
 //! CREATE and DROP of functions and procedures.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::buffer::Buffer;
@@ -7,7 +8,7 @@ use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::DataFusionError;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{self, Query};
+use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::ParserError;
 use pmem_store::objects::{ObjectCatalog, ObjectKind, ObjectRecord};
 use pmem_store::{StoreError, Visibility};
@@ -22,14 +23,29 @@ use sql::functions::{
     CreateFunction, DropFunction, FunctionBody, FunctionDefinition, Parameter, calls_of, passes_on, scalar_query, signature_query,
     table_calls_of, table_query,
 };
-use sql::{Parsed, kept_statement};
-use table::catalog::{UserFunction, inline_definition, is_built_in, resolve};
+use sql::{FunctionStatement, Parsed, kept_statement};
+use table::catalog::{UserFunction, aggregate, inline_definition, is_built_in, kernel, module_bytes, resolve, statement_of};
+use wasm_functions::content_hash;
+
+/// The parser takes their calls for something else.
+const OF_THE_PARSER: [&str; 12] =
+    ["unnest", "extract", "any", "all", "some", "if", "values", "exists", "position", "grouping", "cast", "interval"];
 
 pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<(), EngineError> {
-    let CreateFunction { definition, or_replace, if_not_exists } = create;
+    let CreateFunction { mut definition, or_replace, if_not_exists } = create;
+    if let FunctionBody::Module { module, .. } = &mut definition.body
+        && module.hash.is_none()
+    {
+        // The text says which content is meant, so that a blob that changes later does not change the function.
+        let (blob_namespace, blob_name) = resolve(&module.blob)?;
+        ObjectCatalog::of(&ctx.catalog.snapshot())?.named(ObjectKind::Blob, &blob_namespace, &blob_name)?;
+        let hash = content_hash(&module_bytes(&ctx.catalog, module)?);
+        definition.text.push_str(&format!(" HASH '{hash}'"));
+        module.hash = Some(hash);
+    }
     let (namespace, name) = resolve(&definition.name)?;
     let kind = definition.kind();
-    if is_built_in(&ctx.state, &name) {
+    if is_built_in(&ctx.state, &name) || OF_THE_PARSER.contains(&name.as_str()) {
         let message = format!("there is a built-in function \"{name}\"");
         let hint = Some(format!("choose another name for the {kind}"));
         return Err(EngineError::Sql { message, position: None, hint });
@@ -41,9 +57,9 @@ pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<()
         Some(function) => {
             check_owner(ctx, &function.object)?;
             check_changeable(&function.object)?;
-            if function.is_procedure() != definition.is_procedure() {
-                let there = if function.is_procedure() { "procedure" } else { "function" };
-                let message = format!("there is a {there} \"{name}\"; a {kind} cannot have its name");
+            let there = function.kind();
+            if there != kind {
+                let message = format!("there is {} {there} \"{name}\"; another kind of function cannot have its name", article(there));
                 return Err(EngineError::Sql { message, position: None, hint: None });
             }
             (function.object, function.definitions)
@@ -55,7 +71,12 @@ pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<()
             (object, Vec::new())
         }
     };
-    match position_of(ctx, &definitions, &definition, &types).await? {
+    let position = match (definition.is_aggregate(), definitions.len()) {
+        // An aggregate has one definition: its calls are resolved by the name alone.
+        (true, count) => count.checked_sub(1),
+        (false, _) => position_of(ctx, &definitions, &definition, &types).await?,
+    };
+    match position {
         None => definitions.push(definition),
         Some(_) if if_not_exists => return Ok(()),
         Some(at) if or_replace => definitions[at] = definition,
@@ -67,8 +88,12 @@ pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<()
     }
     ctx.catalog.write_scope().check_writable()?;
     let object = ObjectRecord { changed_at_ms: now_ms(), ..object };
-    let text = Buffer::from(UserFunction::text(&definitions).into_bytes());
+    let text = Buffer::from(UserFunction::text(&definitions)?.into_bytes());
     commit(ctx, &format!("CREATE {}", kind.to_uppercase()), |transaction| transaction.put_blobs(vec![(object, text)]))
+}
+
+fn article(word: &str) -> &'static str {
+    if word.starts_with('a') { "an" } else { "a" }
 }
 
 /// The definition that takes the same types; of functions in FROM, whose arguments have no types before they are planned, the one that takes
@@ -79,27 +104,31 @@ async fn position_of(
     new: &FunctionDefinition,
     types: &[FieldRef],
 ) -> Result<Option<usize>, EngineError> {
-    let is_scalar = |definition: &FunctionDefinition| matches!(definition.body, FunctionBody::Scalar { .. });
     for (at, definition) in definitions.iter().enumerate() {
         if definition.parameters.len() != new.parameters.len() {
             continue;
         }
-        if is_scalar(definition) != is_scalar(new) {
+        if definition.is_scalar() != new.is_scalar() {
             let message = format!("{} is there already, and is called in {}", definition.signature(), called_in(definition));
             let hint = Some("definitions of one name with as many parameters are called in the same places".to_string());
             return Err(EngineError::Sql { message, position: None, hint });
         }
         let others = parameter_types(ctx, &definition.parameters).await?;
         let is_same = types.iter().zip(&others).all(|(one, other)| one.data_type() == other.data_type());
-        if !is_scalar(new) || is_same {
+        if is_same {
             return Ok(Some(at));
+        }
+        if !new.is_scalar() {
+            let message = format!("{} is there already, and takes as many arguments", definition.signature());
+            let hint = Some(format!("drop it first, or give the new {} another number of parameters", new.kind()));
+            return Err(EngineError::Sql { message, position: None, hint });
         }
     }
     Ok(None)
 }
 
 fn called_in(definition: &FunctionDefinition) -> &'static str {
-    if matches!(definition.body, FunctionBody::Scalar { .. }) { "expressions" } else { "FROM" }
+    if definition.is_scalar() { "expressions" } else { "FROM" }
 }
 
 /// The types of parameters in this session; there is a column for each.
@@ -115,12 +144,22 @@ pub async fn parameter_types(ctx: &StatementContext, parameters: &[Parameter]) -
 async fn check_body(ctx: &StatementContext, definition: &FunctionDefinition) -> Result<(), EngineError> {
     match &definition.body {
         FunctionBody::Scalar { returns, query } => {
-            check_recursion(definition, &statement_of(query.as_ref().clone()))?;
+            check_recursion(ctx, definition, &statement_of(query.as_ref().clone()))?;
             let plan = ctx.plan_query(statement_of(scalar_query(definition, returns, query).map_err(malformed)?), Vec::new()).await?;
             inline_definition(definition, plan)?;
         }
+        FunctionBody::Module { returns, module, is_aggregate } => {
+            let mut types = definition.parameters.clone();
+            types.push(Parameter { name: "__result".into(), data_type: returns.clone() });
+            let mut fields = parameter_types(ctx, &types).await?;
+            let returns = fields.pop().ok_or_else(|| EngineError::internal("a function without a result"))?;
+            match is_aggregate {
+                true => drop(aggregate(&ctx.catalog, &ctx.state, definition, module, fields, returns)?),
+                false => drop(kernel(&ctx.catalog, &ctx.state, definition, module, fields, returns)?),
+            }
+        }
         FunctionBody::Table { columns, query } => {
-            check_recursion(definition, &statement_of(query.as_ref().clone()))?;
+            check_recursion(ctx, definition, &statement_of(query.as_ref().clone()))?;
             let names: Vec<&str> = definition.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
             // Functions in FROM have columns only for values: `read_csv(path)`.
             if passes_on(query, definition.name.table(), &names) {
@@ -140,53 +179,80 @@ async fn check_body(ctx: &StatementContext, definition: &FunctionDefinition) -> 
     Ok(())
 }
 
-/// A body that calls its own function would be put into itself for ever.
-fn check_recursion(definition: &FunctionDefinition, body: &Statement) -> Result<(), EngineError> {
-    let (namespace, name) = resolve(&definition.name)?;
-    match calls(body, &namespace, &name) {
-        true => Err(EngineError::Sql {
-            message: format!("the body of {name} calls {name}: functions in SQL cannot be recursive"),
-            position: None,
-            hint: Some("WITH RECURSIVE is for what repeats".into()),
-        }),
-        false => Ok(()),
+/// A body that calls its own function, or one that does, would be put into itself for ever.
+fn check_recursion(ctx: &StatementContext, definition: &FunctionDefinition, body: &Statement) -> Result<(), EngineError> {
+    let own = resolve(&definition.name)?;
+    let all = UserFunction::all(&ctx.catalog.snapshot(), ctx.state.config_options(), Vec::new())?;
+    let (mut unseen, mut seen) = (called_names(body), HashSet::new());
+    while let Some(name) = unseen.pop() {
+        if name == own {
+            let name = definition.name.table();
+            return Err(EngineError::Sql {
+                message: format!("the body of {name} calls {name}: functions in SQL cannot be recursive"),
+                position: None,
+                hint: Some("WITH RECURSIVE is for what repeats".into()),
+            });
+        }
+        let Some(called) = all.iter().find(|function| (&function.object.namespace, &function.object.name) == (&name.0, &name.1)) else {
+            continue;
+        };
+        if seen.insert(name) {
+            unseen.extend(called.definitions.iter().filter_map(body_of).flat_map(|body| called_names(&body)));
+        }
+    }
+    Ok(())
+}
+
+/// The query of a definition in SQL.
+fn body_of(definition: &FunctionDefinition) -> Option<Statement> {
+    match &definition.body {
+        FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } => Some(statement_of(query.as_ref().clone())),
+        FunctionBody::Procedure { .. } | FunctionBody::Module { .. } => None,
     }
 }
 
-/// Whether a statement calls this function.
+/// Namespaces and names.
+fn called_names(statement: &Statement) -> Vec<(String, String)> {
+    let calls = calls_of(statement).into_iter().chain(table_calls_of(statement));
+    calls.filter_map(|call| resolve(&object_name_to_table_reference(call, true).ok()?).ok()).collect()
+}
+
 fn calls(statement: &Statement, namespace: &str, name: &str) -> bool {
-    let mut calls = calls_of(statement).into_iter().chain(table_calls_of(statement));
-    calls.any(|call| {
-        let reference = object_name_to_table_reference(call, true).ok();
-        reference.and_then(|reference| resolve(&reference).ok()).is_some_and(|(schema, called)| schema == namespace && called == name)
-    })
+    called_names(statement).iter().any(|(schema, called)| schema == namespace && called == name)
 }
 
 /// The tables of a procedure may be made by it, so only its syntax is checked.
 fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
-    let refused = |what: &str| {
-        let hint = "a procedure is one transaction, and its statements are queries, changes of rows, tables and objects";
-        Err(EngineError::unsupported(format!("{what} in a procedure"), Some(hint)))
-    };
-    match sql::parse(&ctx.state, statement)? {
+    let is_allowed = match sql::parse(&ctx.state, statement)? {
         Parsed::Statement(statement) => match statement.as_ref() {
-            Statement::Statement(inner) => match inner.as_ref() {
-                ast::Statement::StartTransaction { .. } | ast::Statement::Commit { .. } | ast::Statement::Rollback { .. } => {
-                    refused("BEGIN, COMMIT or ROLLBACK")
-                }
-                ast::Statement::Set(_) | ast::Statement::Reset(_) => refused("SET"),
-                ast::Statement::Prepare { .. } | ast::Statement::Execute { .. } | ast::Statement::Deallocate { .. } => refused("PREPARE"),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
+            Statement::Statement(inner) => matches!(
+                inner.as_ref(),
+                ast::Statement::Query(_)
+                    | ast::Statement::Insert(_)
+                    | ast::Statement::Update(_)
+                    | ast::Statement::Delete(_)
+                    | ast::Statement::Merge(_)
+                    | ast::Statement::Truncate(_)
+                    | ast::Statement::CreateView(_)
+                    | ast::Statement::CreateSchema { .. }
+                    | ast::Statement::Drop { .. }
+            ),
+            Statement::CreateExternalTable(_) => true,
+            _ => false,
         },
-        Parsed::Access(_) => refused("a statement about users and grants"),
-        _ => Ok(()),
+        Parsed::CreateTable(..) | Parsed::AlterTable(..) | Parsed::Objects(_) | Parsed::Arrays(_) | Parsed::Summarize(_) => true,
+        Parsed::CopyFrom(_) | Parsed::CopyTo(_) => true,
+        Parsed::Functions(statement) => matches!(statement, FunctionStatement::Call { .. }),
+        Parsed::Access(_) | Parsed::Versions(_) | Parsed::Maintenance(_) => false,
+    };
+    match is_allowed {
+        true => Ok(()),
+        false => {
+            let what: String = statement.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            let hint = "a procedure is one transaction, and its statements are queries, changes of rows, tables and objects, and CALL";
+            Err(EngineError::unsupported(format!("{what} in a procedure"), Some(hint)))
+        }
     }
-}
-
-pub fn statement_of(query: Query) -> Statement {
-    Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))))
 }
 
 pub fn malformed(error: ParserError) -> EngineError {
@@ -243,8 +309,25 @@ pub async fn drop_function(ctx: &StatementContext, dropped: DropFunction) -> Res
         return commit(ctx, &operation, |transaction| transaction.remove_blobs(&[object.id]));
     }
     let object = ObjectRecord { changed_at_ms: now_ms(), ..object };
-    let text = Buffer::from(UserFunction::text(&definitions).into_bytes());
+    let text = Buffer::from(UserFunction::text(&definitions)?.into_bytes());
     commit(ctx, &operation, |transaction| transaction.put_blobs(vec![(object, text)]))
+}
+
+/// An error if a function has this blob as its module.
+pub fn check_no_module(ctx: &StatementContext, namespace: &str, name: &str) -> Result<(), EngineError> {
+    let is_it = |definition: &FunctionDefinition| match &definition.body {
+        FunctionBody::Module { module, .. } => resolve(&module.blob).is_ok_and(|(schema, blob)| schema == namespace && blob == name),
+        _ => false,
+    };
+    let all = UserFunction::all(&ctx.catalog.snapshot(), ctx.state.config_options(), Vec::new())?;
+    match all.iter().find(|function| function.definitions.iter().any(is_it)) {
+        None => Ok(()),
+        Some(function) => {
+            let function = qualified(&function.object.namespace, &function.object.name);
+            let message = format!("blob {} is the module of function {function}", qualified(namespace, name));
+            Err(EngineError::Sql { message, position: None, hint: Some(format!("drop function {function} first")) })
+        }
+    }
 }
 
 /// An error if a view or another function calls it. What the user may not see is found, too, and not named.
@@ -266,10 +349,7 @@ fn check_unused(ctx: &StatementContext, namespace: &str, name: &str, kind: &str)
         if function.object.namespace == namespace && function.object.name == name {
             continue;
         }
-        let bodies = function.definitions.iter().filter_map(|definition| match &definition.body {
-            FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } => Some(statement_of(query.as_ref().clone())),
-            FunctionBody::Procedure { .. } => None,
-        });
+        let bodies = function.definitions.iter().filter_map(body_of);
         if bodies.into_iter().any(|body| calls(&body, namespace, name)) {
             users.push(format!("function {}", qualified(&function.object.namespace, &function.object.name)));
         }

@@ -6,10 +6,15 @@ use datafusion::catalog::SchemaProvider;
 
 use super::provider::SystemSchema;
 use crate::shared::EngineShared;
+use common::error::EngineError;
 use common::file_directories::FileDirectories;
 use table::catalog::{CatalogContext, StoreCatalog};
 use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
+use wasm_functions::Modules;
+
+/// In the store's directory.
+const COMPILED_MODULES: &str = "compiled";
 
 impl CatalogContext for EngineShared {
     fn statistics(&self) -> &StatisticsCache {
@@ -22,6 +27,16 @@ impl CatalogContext for EngineShared {
 
     fn file_directories(&self) -> &FileDirectories {
         &self.file_directories
+    }
+
+    fn modules(&self) -> Result<&Modules, EngineError> {
+        if let Some(modules) = self.modules.get() {
+            return Ok(modules);
+        }
+        // Native code is a cache: whoever only reads a store adds nothing to it.
+        let directory = (!self.store.is_read_only()).then(|| self.store.path().join(COMPILED_MODULES));
+        let modules = Modules::new(directory).map_err(|error| EngineError::internal(error.to_string()))?;
+        Ok(self.modules.get_or_init(|| modules))
     }
 
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider> {

@@ -34,7 +34,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("parameters", texts(rows.iter().map(|row| Some(&row.parameters))), REQUIRED),
         ("returns", texts(rows.iter().map(|row| row.returns.as_ref())), OPTIONAL),
         ("is_strict", booleans(rows.iter().map(|row| Some(row.definition.is_strict))), REQUIRED),
-        ("language", texts(rows.iter().map(|_| Some("sql"))), REQUIRED),
+        ("language", texts(rows.iter().map(|row| Some(row.definition.language()))), REQUIRED),
         ("owner", texts(rows.iter().map(|row| row.object.owner.as_ref())), OPTIONAL),
         ("comment", texts(rows.iter().map(|row| row.object.comment.as_ref())), OPTIONAL),
         ("definition", texts(rows.iter().map(|row| row.text.as_ref())), OPTIONAL),
@@ -60,7 +60,8 @@ fn of_source(source: &Source<'_>) -> Result<Vec<Row>> {
 
 fn kind(definition: &FunctionDefinition) -> &'static str {
     match definition.body {
-        FunctionBody::Scalar { .. } => "scalar",
+        FunctionBody::Module { is_aggregate: true, .. } => "aggregate",
+        FunctionBody::Scalar { .. } | FunctionBody::Module { .. } => "scalar",
         FunctionBody::Table { .. } => "table",
         FunctionBody::Procedure { .. } => "procedure",
     }

@@ -2,8 +2,8 @@
 //! records whether its planning was cancelled.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
@@ -35,12 +35,14 @@ struct StatementMemoryState {
     constants_ns: AtomicU64,
     planning: Mutex<Option<MemoryReservation>>,
     has_ended: AtomicBool,
+    /// Who reads the rows; empty before there are operators.
+    reader: Mutex<Option<Weak<()>>>,
 }
 
 impl StatementMemory {
     pub fn new(pool: Arc<dyn MemoryPool>) -> StatementMemory {
-        let (runs, constants_bytes, constants_ns, planning, has_ended) = Default::default();
-        StatementMemory(Arc::new(StatementMemoryState { pool, runs, constants_bytes, constants_ns, planning, has_ended }))
+        let (runs, constants_bytes, constants_ns, planning, has_ended, reader) = Default::default();
+        StatementMemory(Arc::new(StatementMemoryState { pool, runs, constants_bytes, constants_ns, planning, has_ended, reader }))
     }
 
     pub fn of(config: &ConfigOptions) -> Option<&StatementMemory> {
@@ -63,6 +65,16 @@ impl StatementMemory {
         if let Some(planning) = self.0.planning.lock().as_ref() {
             planning.shrink(planning.size() - planning.size() / OPERATORS_ONE_OF);
         }
+    }
+
+    /// Says who reads the rows of the operators that were started.
+    pub fn is_read_by(&self, reader: Weak<()>) {
+        *self.0.reader.lock() = Some(reader);
+    }
+
+    /// Whether the rows are for nobody any more, so that a function may stop.
+    pub fn has_no_reader(&self) -> bool {
+        self.0.reader.lock().as_ref().is_some_and(|reader| reader.strong_count() == 0)
     }
 
     /// Cancels the planning.

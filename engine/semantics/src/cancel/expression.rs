@@ -26,6 +26,11 @@ const CONSTANT_BYTES: usize = 1 << 10;
 pub struct ReaderHandle(Arc<()>);
 
 impl ReaderHandle {
+    /// It is gone when the handle is.
+    pub fn downgraded(&self) -> Weak<()> {
+        Arc::downgrade(&self.0)
+    }
+
     /// Memory of the expressions is counted in `pool`, if there is one.
     pub fn watched(&self, pool: Option<&Arc<dyn MemoryPool>>) -> CancelWatch {
         CancelWatch { reader: Arc::downgrade(&self.0), pool: pool.cloned() }

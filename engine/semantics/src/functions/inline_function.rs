@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
 use common::error::EngineError;
@@ -34,7 +34,7 @@ pub struct InlineFunction {
 type Cost = u32;
 
 impl InlineFunction {
-    pub fn new(name: &str, definitions: Vec<InlineDefinition>) -> Result<ScalarUDF> {
+    pub fn new(name: &str, definitions: Vec<InlineDefinition>) -> Result<Self> {
         let is_volatile = definitions.iter().any(|definition| definition.body.is_volatile());
         let volatility = if is_volatile { Volatility::Volatile } else { Volatility::Immutable };
         let arities = definitions.iter().map(|definition| definition.parameters.len());
@@ -50,7 +50,7 @@ impl InlineFunction {
         {
             signature = signature.with_parameter_names(only.parameters.iter().map(|parameter| parameter.name().clone()).collect())?;
         }
-        Ok(ScalarUDF::from(InlineFunction { name: name.to_string(), definitions, signature }))
+        Ok(InlineFunction { name: name.to_string(), definitions, signature })
     }
 
     /// The definition for arguments of exactly these types.
@@ -93,6 +93,11 @@ impl InlineFunction {
     }
 }
 
+/// Whether an argument is converted without a cast.
+pub fn is_converted(from: &DataType, to: &DataType) -> bool {
+    conversion_cost(from, to).is_some()
+}
+
 /// What it costs to convert an argument; `None` if it is not converted without a cast. The type of a parameter of a statement is Null until
 /// its value is known.
 fn conversion_cost(from: &DataType, to: &DataType) -> Option<Cost> {
@@ -110,13 +115,35 @@ fn conversion_cost(from: &DataType, to: &DataType) -> Option<Cost> {
             Some(if from <= to { 1 + (to - from) as Cost } else { 16 + (from - to) as Cost })
         }
         (from, to) if from.is_integer() && is_decimal(to) => Some(30),
-        (from, to) if is_decimal(from) && is_decimal(to) => Some(1),
+        (from, to) if is_decimal(from) && is_decimal(to) => (scale_of(from) <= scale_of(to)).then_some(1),
         (from, to) if from.is_numeric() && to.is_floating() => Some(if to == &Float64 { 40 } else { 45 }),
         (from, to) if is_moment(from) && is_moment(to) => Some(10),
         // Texts in quotes.
         (from, to) if is_text(from) && (is_moment(to) || matches!(to, Interval(_) | Time64(_))) => Some(50),
-        (from, to) if from.is_nested() && to.is_nested() && arrow::compute::can_cast_types(from, to) => Some(60),
+        (Struct(from), Struct(to)) if from.len() == to.len() => {
+            let costs = from.iter().zip(to).map(|(from, to)| conversion_cost(from.data_type(), to.data_type()));
+            costs.sum::<Option<Cost>>().map(|cost| cost + 10)
+        }
+        (from, to) => match (element_of(from), element_of(to)) {
+            (Some(from), Some(to)) => conversion_cost(from, to).map(|cost| cost + 10),
+            _ => None,
+        },
+    }
+}
+
+/// The type of the elements of a list.
+fn element_of(data_type: &DataType) -> Option<&DataType> {
+    match data_type {
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => Some(field.data_type()),
         _ => None,
+    }
+}
+
+fn scale_of(data_type: &DataType) -> i8 {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256};
+    match data_type {
+        Decimal32(_, scale) | Decimal64(_, scale) | Decimal128(_, scale) | Decimal256(_, scale) => *scale,
+        _ => 0,
     }
 }
 

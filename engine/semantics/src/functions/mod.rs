@@ -44,7 +44,7 @@ pub use current_user::current_user;
 pub(crate) use delegate::{accumulates_as, accumulates_groups_as, described_by_inner};
 pub use fixed_list::{FixedLists, flat_scalar, nested_scalar};
 pub use float::{with_one_nan, without_one_nan};
-pub use inline_function::{InlineDefinition, InlineFunction};
+pub use inline_function::{InlineDefinition, InlineFunction, is_converted};
 pub use intervals::lengths as interval_lengths;
 pub use keep_names::map_under_names;
 pub use nearest_floats::{

@@ -20,11 +20,21 @@ use crate::functions::{InlineDefinition, InlineFunction, map_under_names};
 use common::error::EngineError;
 use common::names::FUNCTION_PARAMETERS as PARAMETERS;
 
-/// The parts of an expression after all calls in it were replaced. Beyond this it takes long to plan, and few people wrote it knowingly.
-const PARTS_MAX: usize = 20_000;
+/// The parts of an expression that one call stands for. Beyond this it takes long to plan, and few people wrote it knowingly.
+const PARTS_MAX: usize = 4_000;
+/// The same for all calls of a plan.
+const PARTS_OF_ALL_MAX: usize = 20_000;
+
+/// What was done in one plan.
+#[derive(Default)]
+struct Work {
+    /// Subqueries that were given relations of their own.
+    relations: Cell<usize>,
+    parts: Cell<usize>,
+}
 
 pub fn inline_functions(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let numbers = Cell::new(0);
+    let work = Work::default();
     plan.transform_up_with_subqueries(|plan| {
         if !has_calls(&plan)? {
             return Ok(Transformed::no(plan));
@@ -33,7 +43,7 @@ pub fn inline_functions(plan: LogicalPlan) -> Result<LogicalPlan> {
             [] => plan.schema().as_ref().clone(),
             inputs => merge_schema(inputs),
         };
-        map_under_names(plan, |expr| expr.transform_up(|part| inlined(part, &schema, &numbers)))
+        map_under_names(plan, |expr| expr.transform_up(|part| inlined(part, &schema, &work)))
     })
     .data()
 }
@@ -56,7 +66,7 @@ fn function_of(expr: &Expr) -> Option<&InlineFunction> {
     }
 }
 
-fn inlined(expr: Expr, schema: &DFSchema, numbers: &Cell<usize>) -> Result<Transformed<Expr>> {
+fn inlined(expr: Expr, schema: &DFSchema, work: &Work) -> Result<Transformed<Expr>> {
     let Some(function) = function_of(&expr) else { return Ok(Transformed::no(expr)) };
     let name = datafusion::logical_expr::ScalarUDFImpl::name(function).to_string();
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = &expr else { return Ok(Transformed::no(expr)) };
@@ -65,10 +75,10 @@ fn inlined(expr: Expr, schema: &DFSchema, numbers: &Cell<usize>) -> Result<Trans
     let mut arguments = HashMap::new();
     let mut parts = part_count(&definition.body)?;
     for ((parameter, argument), given) in definition.parameters.iter().zip(args).zip(&types) {
-        let use_count = uses(definition, parameter.name())?;
-        if use_count != 1 && argument.is_volatile() {
+        let (use_count, in_subquery) = uses(definition, parameter.name())?;
+        if (use_count > 1 || in_subquery) && argument.is_volatile() {
             let message = format!(
-                "{name} uses its argument \"{}\" {use_count} times, and {} may differ each time that it is computed",
+                "{name} computes its argument \"{}\" several times, and {} may differ each time",
                 parameter.name(),
                 argument.human_display()
             );
@@ -82,45 +92,57 @@ fn inlined(expr: Expr, schema: &DFSchema, numbers: &Cell<usize>) -> Result<Trans
         };
         arguments.insert(parameter.name().as_str(), value);
     }
-    if parts > PARTS_MAX {
-        let message = format!("the call of {name} stands for an expression of more than {PARTS_MAX} parts");
+    work.parts.set(work.parts.get().saturating_add(parts));
+    if parts > PARTS_MAX || work.parts.get() > PARTS_OF_ALL_MAX {
+        let message = match parts > PARTS_MAX {
+            true => format!("the call of {name} stands for an expression of more than {PARTS_MAX} parts"),
+            false => format!("the calls of functions stand for expressions of more than {PARTS_OF_ALL_MAX} parts"),
+        };
         let hint = Some("compute a part of it in a subquery, or in a table, first".to_string());
         return Err(EngineError::Sql { message, position: None, hint }.into_datafusion());
     }
-    with_arguments(&definition.body, &arguments, schema, numbers).map(Transformed::yes)
+    with_arguments(&definition.body, &arguments, schema, work).map(Transformed::yes)
 }
 
+/// With those of its subqueries.
 fn part_count(expr: &Expr) -> Result<usize> {
     let mut count = 0;
-    expr.apply(|_| {
-        count += 1;
-        Ok(TreeNodeRecursion::Continue)
-    })?;
+    each_part(expr, &mut |_| count += 1)?;
     Ok(count)
 }
 
-/// How often the body computes a parameter; twice for one in a subquery.
-fn uses(definition: &InlineDefinition, name: &str) -> Result<usize> {
-    let mut count = 0;
-    definition.body.apply(|part| {
-        match part {
-            Expr::Column(column) if column.name == name => count += 1,
-            Expr::ScalarSubquery(subquery)
-            | Expr::Exists(Exists { subquery, .. })
-            | Expr::InSubquery(InSubquery { subquery, .. })
-            | Expr::SetComparison(SetComparison { subquery, .. }) => {
-                let is_used = |outer: &Expr| matches!(outer, Expr::OuterReferenceColumn(_, column) if column.name == name);
-                count += if subquery.subquery.all_out_ref_exprs().iter().any(is_used) { 2 } else { 0 };
-            }
-            _ => {}
+/// How often the body has a parameter, and whether it may be computed more often: in a subquery.
+fn uses(definition: &InlineDefinition, name: &str) -> Result<(usize, bool)> {
+    let (mut count, mut in_subquery) = (0, false);
+    each_part(&definition.body, &mut |part| match part {
+        Expr::Column(column) if is_parameter(column) && column.name == name => count += 1,
+        Expr::OuterReferenceColumn(_, column) if is_parameter(column) && column.name == name => {
+            count += 1;
+            in_subquery = true;
+        }
+        _ => {}
+    })?;
+    Ok((count, in_subquery))
+}
+
+/// Visits an expression with all that is in it, and in its subqueries.
+fn each_part(expr: &Expr, visit: &mut dyn FnMut(&Expr)) -> Result<()> {
+    expr.apply(|part| {
+        visit(part);
+        if let Expr::ScalarSubquery(subquery)
+        | Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::SetComparison(SetComparison { subquery, .. }) = part
+        {
+            subquery.subquery.apply(|plan| plan.apply_expressions(|expr| each_part(expr, visit).map(|()| TreeNodeRecursion::Continue)))?;
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(count)
+    Ok(())
 }
 
 /// All columns of a body are parameters.
-fn with_arguments(body: &Expr, arguments: &HashMap<&str, Expr>, schema: &DFSchema, numbers: &Cell<usize>) -> Result<Expr> {
+fn with_arguments(body: &Expr, arguments: &HashMap<&str, Expr>, schema: &DFSchema, work: &Work) -> Result<Expr> {
     let argument = |column: &Column| {
         arguments
             .get(column.name.as_str())
@@ -128,7 +150,7 @@ fn with_arguments(body: &Expr, arguments: &HashMap<&str, Expr>, schema: &DFSchem
             .ok_or_else(|| EngineError::internal(format!("{} is no parameter of the function", column.name)).into_datafusion())
     };
     let in_subquery = |mut subquery: Subquery| -> Result<Subquery> {
-        let plan = with_own_relations(Arc::unwrap_or_clone(subquery.subquery), numbers)?.transform_down_with_subqueries(|plan| {
+        let plan = with_own_relations(Arc::unwrap_or_clone(subquery.subquery), work)?.transform_down_with_subqueries(|plan| {
             map_under_names(plan, |expr| {
                 expr.transform_down(|part| match part {
                     Expr::OuterReferenceColumn(_, column) if is_parameter(&column) => {
@@ -159,8 +181,8 @@ fn with_arguments(body: &Expr, arguments: &HashMap<&str, Expr>, schema: &DFSchem
 
 /// A subquery of a body whose relations have names that nothing around it has: an argument may be a column of the same table, and DataFusion
 /// would take the one for the other when it makes a join of the subquery.
-fn with_own_relations(plan: LogicalPlan, numbers: &Cell<usize>) -> Result<LogicalPlan> {
-    let number = numbers.replace(numbers.get() + 1);
+fn with_own_relations(plan: LogicalPlan, work: &Work) -> Result<LogicalPlan> {
+    let number = work.relations.replace(work.relations.get() + 1);
     let mut names: HashMap<TableReference, TableReference> = HashMap::new();
     plan.apply_with_subqueries(|plan| {
         let name = match plan {
@@ -168,7 +190,8 @@ fn with_own_relations(plan: LogicalPlan, numbers: &Cell<usize>) -> Result<Logica
             LogicalPlan::SubqueryAlias(alias) => &alias.alias,
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        names.entry(name.clone()).or_insert_with(|| TableReference::bare(format!("{}#{number}", name.table())));
+        let position = names.len();
+        names.entry(name.clone()).or_insert_with(|| TableReference::bare(format!("{}#{number}.{position}", name.table())));
         Ok(TreeNodeRecursion::Continue)
     })?;
     let new_name = |name: &TableReference| names.get(name).cloned();
@@ -204,10 +227,15 @@ fn with_own_relations(plan: LogicalPlan, numbers: &Cell<usize>) -> Result<Logica
             return Ok(Transformed::yes(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(plan), name)?)));
         }
         let names = NamePreserver::new(&plan);
-        let plan = plan.map_expressions(|expr| {
+        let mut under_its_name = |expr: Expr| {
             // Other expressions are columns by their text, in which the old name stays.
             let saved = if matches!(expr, Expr::Column(_) | Expr::Alias(_)) { SavedName::None } else { names.save(&expr) };
             Ok(renamed(expr)?.update_data(|expr| saved.restore(expr)))
+        };
+        let plan = plan.map_expressions(|expr| match expr {
+            // The columns are made of the parts. A grouping set with an alias would no longer be a grouping set.
+            Expr::GroupingSet(_) => expr.map_children(&mut under_its_name),
+            expr => under_its_name(expr),
         })?;
         Ok(Transformed::yes(match plan.data {
             LogicalPlan::SubqueryAlias(alias) => {

@@ -1,12 +1,11 @@
 //! The queries that a definition stands for.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins,
+    BinaryOperator, DataType, Expr, Ident, Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use super::parameters::with_parameters;
+use super::parameters::{cast, with_parameters};
 use super::statement::{FunctionDefinition, Parameter, ResultColumn};
 use crate::fragments::{expr_of, query_of};
 use common::names::FUNCTION_PARAMETERS as PARAMETERS;
@@ -124,10 +123,6 @@ fn derived(query: Query, alias: &str, columns: Vec<Ident>) -> TableWithJoins {
     let alias = TableAlias { explicit: true, name: quoted(alias), columns, at: None };
     let relation = TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(alias), sample: None };
     TableWithJoins { relation, joins: Vec::new() }
-}
-
-fn cast(expr: Expr, data_type: &DataType) -> Expr {
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type: data_type.clone(), array: false, format: None }
 }
 
 fn quoted(name: &str) -> Ident {

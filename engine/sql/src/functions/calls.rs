@@ -8,22 +8,31 @@ use datafusion::sql::sqlparser::ast::{Expr, FunctionArg, ObjectName, Query, Tabl
 use super::parameters::mentions_parameter;
 use crate::walk::{Walk, walk_statement, walk_statement_mut};
 
+#[derive(Default)]
+struct Calls(Vec<ObjectName>);
+
+impl Visitor for Calls {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.0.push(function.name.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// The names of functions that expressions call.
 pub fn calls_of(statement: &Statement) -> Vec<ObjectName> {
-    #[derive(Default)]
-    struct Calls(Vec<ObjectName>);
-    impl Visitor for Calls {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if let Expr::Function(function) = expr {
-                self.0.push(function.name.clone());
-            }
-            ControlFlow::Continue(())
-        }
-    }
     let mut calls = Calls::default();
     let _ = walk_statement(statement, &mut calls);
+    calls.0
+}
+
+/// The same in one expression.
+pub fn calls_in(expr: &Expr) -> Vec<ObjectName> {
+    let mut calls = Calls::default();
+    let _ = expr.walk(&mut calls);
     calls.0
 }
 
@@ -46,30 +55,24 @@ pub fn table_calls_of(statement: &Statement) -> Vec<ObjectName> {
     calls.0
 }
 
-/// Whether an expression mentions a column outside of subqueries.
+/// Whether an expression mentions a column or has a subquery, whose names mean something else where the expression is put.
 pub fn has_columns(expr: &Expr) -> bool {
-    struct Columns(usize);
+    struct Columns;
     impl Visitor for Columns {
         type Break = ();
 
         fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.0 += 1;
-            ControlFlow::Continue(())
-        }
-
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.0 -= 1;
-            ControlFlow::Continue(())
+            ControlFlow::Break(())
         }
 
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match expr {
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_) if self.0 == 0 => ControlFlow::Break(()),
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
         }
     }
-    expr.walk(&mut Columns(0)).is_break()
+    expr.walk(&mut Columns).is_break()
 }
 
 /// Whether a function in FROM gets a parameter of the function whose body this is.

@@ -3,22 +3,27 @@
 //! ```text
 //! CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] f (p type, …) RETURNS type [clauses] RETURN expression
 //! CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] f (p type, …) RETURNS TABLE [(c type, …)] [clauses] RETURN SELECT …
+//! CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] f (p type, …) RETURNS type LANGUAGE wasm [clauses] AS BLOB b [SYMBOL 'name'] [HASH '…']
+//! CREATE [OR REPLACE] AGGREGATE [IF NOT EXISTS] f (p type, …) RETURNS type LANGUAGE wasm AS BLOB b [SYMBOL 'name'] [HASH '…']
 //! CREATE [OR REPLACE] PROCEDURE [IF NOT EXISTS] p (p type, …) BEGIN statement; … END
 //! CALL p(value, …)
-//! DROP FUNCTION|PROCEDURE [IF EXISTS] f [(type, …)]
+//! DROP FUNCTION|AGGREGATE|PROCEDURE [IF EXISTS] f [(type, …)]
 //! ```
 //!
-//! The clauses are LANGUAGE sql, IMMUTABLE, STABLE, VOLATILE, STRICT and its long forms, and SECURITY INVOKER. `AS 'SELECT …'` may stand in the
+//! The clauses are LANGUAGE sql or wasm, IMMUTABLE, STABLE, VOLATILE, STRICT and its long forms, and SECURITY INVOKER. `AS 'SELECT …'` may stand in the
 //! place of RETURN. A definition is kept as the text of its CREATE, and parsed at each use.
 
 mod bodies;
+mod body_names;
 mod calls;
 mod parameters;
 mod parse;
 mod statement;
 
 pub use bodies::{call_query, scalar_query, signature_query, table_query};
-pub use calls::{calls_of, each_table_call_mut, has_columns, passes_on, table_calls_of};
+pub use calls::{calls_in, calls_of, each_table_call_mut, has_columns, passes_on, table_calls_of};
 pub use parameters::{StatementPart, with_parameters};
 pub use parse::parse_functions;
-pub use statement::{CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, Parameter, ResultColumn};
+pub use statement::{
+    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, ResultColumn,
+};

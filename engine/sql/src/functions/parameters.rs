@@ -1,10 +1,13 @@
 //! The parameters in the body of a function. A name without a table that is a parameter's means the parameter; so do `function.name` and `$1`.
 //! A column of that name is written with its table.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Spanned, Statement, Value, Visit, VisitMut, Visitor};
-use datafusion::sql::sqlparser::tokenizer::Span;
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Ident, SelectItem, SetExpr, Spanned, Statement, Value, Visit, VisitMut, Visitor,
+};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
 use crate::locate::PositionFinder;
 use crate::merged_names::normalized;
@@ -61,7 +64,7 @@ pub struct StatementPart {
 
 impl StatementPart {
     /// `sql` is the text of the statement. `types` are those of the parameters.
-    pub fn of(sql: &str, statement: &Statement, procedure: &str, names: &[&str], types: &[String]) -> StatementPart {
+    pub fn of(sql: &str, statement: &Statement, procedure: &str, names: &[&str], types: &[DataType]) -> StatementPart {
         struct Mentions<'a> {
             procedure: &'a str,
             names: &'a [&'a str],
@@ -79,20 +82,72 @@ impl StatementPart {
         }
         let mut mentions = Mentions { procedure, names, found: Vec::new() };
         let _ = statement.walk(&mut mentions);
-        mentions.found.sort_by_key(|(span, _)| (span.start.line, span.start.column));
-        let (mut positions, mut text, mut copied, mut used) = (PositionFinder::of(sql), String::new(), 0, Vec::new());
+        let mut used = Vec::new();
+        let mut edits: Vec<(Location, Location, String)> = Vec::new();
         for (span, at) in mentions.found {
-            let start = positions.offset(span.start.line, span.start.column);
-            let end = positions.offset(span.end.line, span.end.column);
-            let number = used.iter().position(|other| *other == at).unwrap_or_else(|| {
-                used.push(at);
-                used.len() - 1
-            });
+            edits.push((span.start, span.end, format!("CAST(${} AS {})", number_of(&mut used, at), types[at])));
+        }
+        // A column of the result is called as it was written.
+        for item in items_of(statement) {
+            let span = item.span();
+            let has_parameter = edits.iter().any(|(start, end, _)| span.start <= *start && *end <= span.end);
+            if has_parameter {
+                let alias = Ident::with_quote('"', written(sql, span));
+                edits.push((span.end, span.end, format!(" AS {alias}")));
+            }
+        }
+        edits.sort_by_key(|(start, end, _)| (*start, *end));
+        let (mut positions, mut text, mut copied) = (PositionFinder::of(sql), String::new(), 0);
+        for (start, end, edit) in edits {
+            let start = positions.offset(start.line, start.column);
+            let end = positions.offset(end.line, end.column);
             text.push_str(&sql[copied..start]);
-            text.push_str(&format!("CAST(${} AS {})", number + 1, types[at]));
+            text.push_str(&edit);
             copied = end;
         }
         text.push_str(&sql[copied..]);
         StatementPart { text, used }
     }
+
+    /// A CALL of another procedure.
+    pub fn of_call(name: &str, mut arguments: Vec<Expr>, procedure: &str, names: &[&str], types: &[DataType]) -> StatementPart {
+        let used = RefCell::new(Vec::new());
+        with_parameters(&mut arguments, procedure, names, |at| {
+            let number = number_of(&mut used.borrow_mut(), at);
+            cast(Expr::Value(Value::Placeholder(format!("${number}")).into()), &types[at])
+        });
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        StatementPart { text: format!("CALL {name}({})", arguments.join(", ")), used: used.into_inner() }
+    }
+}
+
+/// From 1.
+fn number_of(used: &mut Vec<usize>, at: usize) -> usize {
+    let position = used.iter().position(|other| *other == at).unwrap_or_else(|| {
+        used.push(at);
+        used.len() - 1
+    });
+    position + 1
+}
+
+/// The expressions without an alias in the SELECT list of a query.
+fn items_of(statement: &Statement) -> impl Iterator<Item = &Expr> {
+    let select = match statement {
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => select.projection.as_slice(),
+            _ => &[],
+        },
+        _ => &[],
+    };
+    select.iter().filter_map(|item| if let SelectItem::UnnamedExpr(expr) = item { Some(expr) } else { None })
+}
+
+fn written(sql: &str, span: Span) -> &str {
+    let mut positions = PositionFinder::of(sql);
+    let start = positions.offset(span.start.line, span.start.column);
+    &sql[start..positions.offset(span.end.line, span.end.column)]
+}
+
+pub fn cast(expr: Expr, data_type: &DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type: data_type.clone(), array: false, format: None }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use datafusion::common::DataFusionError;
+use datafusion::logical_expr::Volatility;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, SelectItem, SetExpr, Statement as SqlStatement};
 use datafusion::sql::sqlparser::dialect::Dialect;
@@ -10,16 +11,21 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::bodies::select_of;
-use super::statement::{CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, Parameter, ResultColumn};
-use crate::fragments::query_of;
+use super::body_names::check_names;
+use super::statement::{
+    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, ResultColumn,
+};
 use crate::from_first::select_all;
 use crate::locate::PositionFinder;
 use crate::missing_from::check_from;
+use crate::nesting::check_nesting;
+use crate::operator_limits::check_operator_limits;
 use crate::parse_error::parse_error;
 use crate::parse_steps::{accept, end, expect, name, qualified_name};
 use crate::refuse::refuse_ignored;
 use crate::significant_tokens::{is_word, significant};
 use crate::split::split_statements;
+use crate::tokens::tokenize;
 use crate::versions::alias_versions;
 use common::error::EngineError;
 
@@ -53,7 +59,7 @@ pub fn parse_functions(
     let is = |at: usize, word: &str| words.get(at).is_some_and(|token| is_word(token, word));
     let replaces = is(1, "OR") && is(2, "REPLACE");
     let kind_at = if replaces { 3 } else { 1 };
-    let is_kind = |at: usize| is(at, "FUNCTION") || is(at, "PROCEDURE");
+    let is_kind = |at: usize| ["FUNCTION", "PROCEDURE", "AGGREGATE"].iter().any(|kind| is(at, kind));
     if is(0, "CREATE") && is(kind_at, "MACRO") {
         let hint = "write CREATE FUNCTION f(a DOUBLE) RETURNS DOUBLE RETURN a * 2: parameters and results have types";
         return Err(EngineError::unsupported("CREATE MACRO", Some(hint)));
@@ -64,11 +70,9 @@ pub fn parse_functions(
     match () {
         () if is(0, "CREATE") && is_kind(kind_at) => {
             skip(kind_at + 1);
-            let start = significant(tokens).nth(kind_at).map(|(_, token)| token.span.start);
-            let start = start.map_or(0, |start| PositionFinder::of(sql).offset(start.line, start.column));
-            let text = format!("CREATE {}", sql[start..].trim_end_matches(|end: char| end == ';' || end.is_whitespace()));
+            let text = kept_text(sql, tokens, kind_at);
             let (definition, if_not_exists) =
-                create(sql, tokens, &mut parser, is(kind_at, "PROCEDURE"), text).map_err(|refused| match refused {
+                create(sql, dialect, limit, tokens, &mut parser, kind_of(&words, kind_at), text).map_err(|refused| match refused {
                     Refused::Syntax(error) => located(error),
                     Refused::Other(error) => error,
                 })?;
@@ -90,6 +94,16 @@ pub fn parse_functions(
         () => return Ok(None),
     }
     .map(Some)
+}
+
+/// From the word behind CREATE to the last token: a comment behind it would hide the semicolon that is put there.
+fn kept_text(sql: &str, tokens: &[TokenWithSpan], kind_at: usize) -> String {
+    let mut positions = PositionFinder::of(sql);
+    let mut words = significant(tokens).map(|(_, token)| token).filter(|token| token.token != Token::EOF).skip(kind_at);
+    let start = words.next().map_or(0, |token| positions.offset(token.span.start.line, token.span.start.column));
+    let last = words.filter(|token| token.token != Token::SemiColon).last();
+    let end = last.map_or(sql.len(), |token| positions.offset(token.span.end.line, token.span.end.column));
+    format!("CREATE {}", &sql[start..end.max(start)])
 }
 
 fn call(parser: &mut Parser<'_>) -> Parsed<FunctionStatement> {
@@ -124,10 +138,27 @@ fn drop_function(parser: &mut Parser<'_>, is_procedure: bool) -> Parsed<DropFunc
     Ok(DropFunction { name, types, if_exists, is_procedure })
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Function,
+    Aggregate,
+    Procedure,
+}
+
+fn kind_of(words: &[&Token], at: usize) -> Kind {
+    match words.get(at) {
+        Some(word) if is_word(word, "PROCEDURE") => Kind::Procedure,
+        Some(word) if is_word(word, "AGGREGATE") => Kind::Aggregate,
+        _ => Kind::Function,
+    }
+}
+
 /// What stands between the parameters and the body.
 #[derive(Default)]
 struct Clauses {
     is_strict: bool,
+    volatility: Option<Volatility>,
+    is_wasm: bool,
     returns: Option<Returns>,
 }
 
@@ -138,9 +169,11 @@ enum Returns {
 
 fn create(
     sql: &str,
+    dialect: &dyn Dialect,
+    limit: usize,
     tokens: &[TokenWithSpan],
     parser: &mut Parser<'_>,
-    is_procedure: bool,
+    kind: Kind,
     text: String,
 ) -> Result<(FunctionDefinition, bool), Refused> {
     let if_not_exists = accept(parser, &["IF", "NOT", "EXISTS"]);
@@ -151,17 +184,37 @@ fn create(
         let message = format!("two parameters of \"{}\" are called \"{}\"", name.table(), twice.name);
         return Err(EngineError::Sql { message, position: None, hint: None }.into());
     }
-    let Clauses { is_strict, returns } = clauses(parser, is_procedure)?;
+    let Clauses { is_strict, volatility, is_wasm, returns } = clauses(parser, kind)?;
+    let is_aggregate = kind == Kind::Aggregate;
+    if is_aggregate && (!is_wasm || is_strict) {
+        let (what, hint) = match is_wasm {
+            true => ("STRICT for an aggregate", "the function itself leaves out NULL"),
+            false => (
+                "CREATE AGGREGATE in SQL",
+                "LANGUAGE wasm has them; a function in SQL may have a subquery with the aggregates that there are",
+            ),
+        };
+        return Err(EngineError::unsupported(what, Some(hint)).into());
+    }
+    let volatility = volatility.unwrap_or(Volatility::Volatile);
     let body = match returns {
-        None if is_procedure => FunctionBody::Procedure { statements: statements(sql, tokens, parser)? },
+        None if kind == Kind::Procedure => FunctionBody::Procedure { statements: statements(sql, tokens, parser)? },
         None => {
             let token = parser.peek_token();
             return Ok(parser.expected("RETURNS and a type", token)?);
         }
-        Some(Returns::Value(returns)) => FunctionBody::Scalar { returns, query: finished(sql, query(parser, true)?)? },
-        Some(Returns::Table(columns)) => FunctionBody::Table { columns, query: finished(sql, query(parser, false)?)? },
+        Some(Returns::Value(returns)) if is_wasm => FunctionBody::Module { returns, module: module(parser, name.table())?, is_aggregate },
+        Some(Returns::Table(_)) if is_wasm => {
+            let hint = "it returns a value for each row; a function in SQL may make rows of that";
+            return Err(EngineError::unsupported("LANGUAGE wasm for a function that RETURNS TABLE", Some(hint)).into());
+        }
+        Some(Returns::Value(returns)) => FunctionBody::Scalar { returns, query: finished(sql, query(parser, dialect, limit, true)?)? },
+        Some(Returns::Table(columns)) => FunctionBody::Table { columns, query: finished(sql, query(parser, dialect, limit, false)?)? },
     };
-    Ok((FunctionDefinition { name, parameters, is_strict, body, text }, if_not_exists))
+    if let FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } = &body {
+        check_names(query, name.table(), &parameters)?;
+    }
+    Ok((FunctionDefinition { name, parameters, is_strict, volatility, body, text }, if_not_exists))
 }
 
 /// `(a INTEGER, b VARCHAR)`
@@ -181,14 +234,16 @@ fn named_types<T>(parser: &mut Parser<'_>, made: impl Fn(String, DataType) -> T)
     Ok(all)
 }
 
-fn clauses(parser: &mut Parser<'_>, is_procedure: bool) -> Result<Clauses, Refused> {
+fn clauses(parser: &mut Parser<'_>, kind: Kind) -> Result<Clauses, Refused> {
     let mut clauses = Clauses::default();
     loop {
         match () {
             () if accept(parser, &["RETURNS", "NULL", "ON", "NULL", "INPUT"]) || accept(parser, &["STRICT"]) => clauses.is_strict = true,
             () if accept(parser, &["CALLED", "ON", "NULL", "INPUT"]) => clauses.is_strict = false,
             // What a function in SQL does is in its body, where the planner sees it.
-            () if ["IMMUTABLE", "STABLE", "VOLATILE"].iter().any(|word| accept(parser, &[word])) => {}
+            () if accept(parser, &["IMMUTABLE"]) => clauses.volatility = Some(Volatility::Immutable),
+            () if accept(parser, &["STABLE"]) => clauses.volatility = Some(Volatility::Stable),
+            () if accept(parser, &["VOLATILE"]) => clauses.volatility = Some(Volatility::Volatile),
             () if accept(parser, &["SECURITY", "INVOKER"]) => {}
             () if accept(parser, &["SECURITY", "DEFINER"]) => {
                 let hint = "a function works with the rights of who calls it: grant these on the tables that it reads";
@@ -196,34 +251,46 @@ fn clauses(parser: &mut Parser<'_>, is_procedure: bool) -> Result<Clauses, Refus
             }
             () if accept(parser, &["LANGUAGE"]) => {
                 let language = name(parser)?;
-                if !language.eq_ignore_ascii_case("sql") {
-                    let hint = "functions are written in SQL: LANGUAGE sql, which may be left out";
-                    return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some(hint)).into());
+                clauses.is_wasm = language.eq_ignore_ascii_case("wasm");
+                if !clauses.is_wasm && !language.eq_ignore_ascii_case("sql") {
+                    return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some("there are sql and wasm")).into());
                 }
             }
-            () if !is_procedure && accept(parser, &["RETURNS", "TABLE"]) => {
+            () if kind == Kind::Function && accept(parser, &["RETURNS", "TABLE"]) => {
                 let columns = match parser.peek_token().token {
                     Token::LParen => named_types(parser, |name, data_type| ResultColumn { name, data_type })?,
                     _ => Vec::new(),
                 };
                 clauses.returns = Some(Returns::Table(columns));
             }
-            () if !is_procedure && accept(parser, &["RETURNS"]) => clauses.returns = Some(Returns::Value(parser.parse_data_type()?)),
+            () if kind != Kind::Procedure && accept(parser, &["RETURNS"]) => {
+                clauses.returns = Some(Returns::Value(parser.parse_data_type()?))
+            }
             () => return Ok(clauses),
         }
     }
 }
 
+/// `AS BLOB b [SYMBOL 'name'] [HASH '…']`
+fn module(parser: &mut Parser<'_>, function: &str) -> Result<ModuleSource, Refused> {
+    expect(parser, &["AS", "BLOB"])?;
+    let blob = qualified_name(parser)?;
+    let symbol = if accept(parser, &["SYMBOL"]) { parser.parse_literal_string()? } else { function.to_string() };
+    let hash = if accept(parser, &["HASH"]) { Some(parser.parse_literal_string()?.to_lowercase()) } else { None };
+    end(parser)?;
+    Ok(ModuleSource { blob, symbol, hash })
+}
+
 /// RETURN and an expression or a query, or AS and a query in quotes. That of a scalar function is `SELECT body`.
-fn query(parser: &mut Parser<'_>, is_scalar: bool) -> Parsed<Box<Query>> {
+fn query(parser: &mut Parser<'_>, dialect: &dyn Dialect, limit: usize, is_scalar: bool) -> Result<Box<Query>, Refused> {
     let query = if accept(parser, &["AS"]) {
         let token = parser.next_token();
         let text = match token.token {
             Token::SingleQuotedString(text) => text,
             Token::DollarQuotedString(text) => text.value,
-            _ => return parser.expected("the body in quotes", token),
+            _ => return Ok(parser.expected("the body in quotes", token)?),
         };
-        let query = query_of(text.trim().trim_end_matches(';'))?;
+        let query = quoted_query(&text, dialect, limit)?;
         match is_scalar && !is_bare_select(&query) {
             true => select_of(Expr::Subquery(Box::new(query)))?,
             false => Box::new(query),
@@ -234,6 +301,18 @@ fn query(parser: &mut Parser<'_>, is_scalar: bool) -> Parsed<Box<Query>> {
     };
     end(parser)?;
     Ok(query)
+}
+
+/// The query of a text in quotes, within the limits of a statement. Its positions would be taken for positions in the statement.
+fn quoted_query(text: &str, dialect: &dyn Dialect, limit: usize) -> Result<Query, Refused> {
+    let tokens = tokenize(text, dialect)?;
+    check_operator_limits(&tokens)?;
+    let limit = check_nesting(text, dialect, limit, &tokens)?;
+    let tokens = tokens.into_iter().map(|token| token.token).collect();
+    let mut parser = Parser::new(dialect).with_recursion_limit(limit).with_tokens(tokens);
+    let query = parser.parse_query()?;
+    end(&mut parser)?;
+    Ok(*query)
 }
 
 /// Whether it is SELECT and one expression, without any clause.
@@ -265,10 +344,16 @@ fn statements(sql: &str, tokens: &[TokenWithSpan], parser: &mut Parser<'_>) -> P
     expect(parser, &["BEGIN"])?;
     accept(parser, &["ATOMIC"]);
     let first = parser.peek_token();
-    let last = significant(tokens).map(|(_, token)| token).filter(|token| !matches!(token.token, Token::SemiColon | Token::EOF)).last();
-    let Some(last) = last.filter(|last| is_word(&last.token, "END") && last.span.start >= first.span.start) else {
+    let all: Vec<&TokenWithSpan> = significant(tokens).map(|(_, token)| token).filter(|token| token.token != Token::EOF).collect();
+    let last = all.iter().rposition(|token| token.token != Token::SemiColon).filter(|at| is_word(&all[*at].token, "END"));
+    let Some(at) = last.filter(|at| all[*at].span.start >= first.span.start) else {
         return parser.expected("statements, and END behind them", begin);
     };
+    let (last, before) = (all[at], all[at - 1]);
+    // The splitter of scripts tells this END from a column of that name by the semicolon.
+    if before.span.start >= first.span.start && before.token != Token::SemiColon {
+        return parser.expected("a semicolon behind each statement", last.clone());
+    }
     let mut positions = PositionFinder::of(sql);
     let start = positions.offset(first.span.start.line, first.span.start.column);
     let body = &sql[start..positions.offset(last.span.start.line, last.span.start.column)];

@@ -1,6 +1,7 @@
 //! The parsed statements.
 
 use datafusion::common::TableReference;
+use datafusion::logical_expr::Volatility;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query};
 
 use common::type_names::quoted;
@@ -35,6 +36,7 @@ pub struct FunctionDefinition {
     pub parameters: Vec<Parameter>,
     /// Whether it is NULL if any of its arguments is.
     pub is_strict: bool,
+    pub volatility: Volatility,
     pub body: FunctionBody,
     /// The statement that creates it.
     pub text: String,
@@ -57,20 +59,48 @@ pub struct ResultColumn {
 pub enum FunctionBody {
     /// `query` is `SELECT body`.
     Scalar { returns: DataType, query: Box<Query> },
+    /// A function of a module in WebAssembly, which is the content of a blob.
+    Module { returns: DataType, module: ModuleSource, is_aggregate: bool },
     /// Without columns it returns those of the query.
     Table { columns: Vec<ResultColumn>, query: Box<Query> },
     /// The texts of the statements.
     Procedure { statements: Vec<String> },
 }
 
+#[derive(Debug, Clone)]
+pub struct ModuleSource {
+    pub blob: TableReference,
+    /// The name of the function in the module.
+    pub symbol: String,
+    /// SHA-256 of the content, in hexadecimal digits; known once the function is created.
+    pub hash: Option<String>,
+}
+
 impl FunctionDefinition {
+    /// Whether expressions call it.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self.body, FunctionBody::Scalar { .. } | FunctionBody::Module { is_aggregate: false, .. })
+    }
+
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self.body, FunctionBody::Module { is_aggregate: true, .. })
+    }
+
+    pub fn language(&self) -> &'static str {
+        if matches!(self.body, FunctionBody::Module { .. }) { "wasm" } else { "sql" }
+    }
+
     pub fn is_procedure(&self) -> bool {
         matches!(self.body, FunctionBody::Procedure { .. })
     }
 
     /// The word for it in messages.
     pub fn kind(&self) -> &'static str {
-        if self.is_procedure() { "procedure" } else { "function" }
+        match () {
+            () if self.is_procedure() => "procedure",
+            () if self.is_aggregate() => "aggregate",
+            () => "function",
+        }
     }
 
     /// The parameters as users write them: `w DOUBLE, h DOUBLE`.
@@ -82,7 +112,7 @@ impl FunctionDefinition {
     /// What stands behind RETURNS; `None` for a procedure.
     pub fn returns_text(&self) -> Option<String> {
         match &self.body {
-            FunctionBody::Scalar { returns, .. } => Some(returns.to_string()),
+            FunctionBody::Scalar { returns, .. } | FunctionBody::Module { returns, .. } => Some(returns.to_string()),
             FunctionBody::Table { columns, .. } if columns.is_empty() => Some("TABLE".to_string()),
             FunctionBody::Table { columns, .. } => {
                 let columns = columns.iter().map(|column| format!("{} {}", quoted(&column.name), column.data_type));

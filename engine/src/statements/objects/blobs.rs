@@ -19,6 +19,7 @@ use super::tag_rows::{NAME, NAMESPACE, TagColumns, cast_to, text_at, texts};
 use super::tags::values_of;
 use crate::execution::StatementContext;
 use crate::statements::ddl::commit;
+use crate::statements::functions::check_no_module;
 use common::clock::now_ms;
 use common::error::EngineError;
 use common::type_names::declared_name;
@@ -211,6 +212,7 @@ pub fn drop_blob(ctx: &StatementContext, name: &TableReference, if_exists: bool)
     };
     check_owner(ctx, &blob)?;
     check_changeable(&blob)?;
+    check_no_module(ctx, &namespace, &name)?;
     ctx.catalog.write_scope().check_writable()?;
     commit(ctx, "DROP BLOB", |transaction| transaction.remove_blobs(&[blob.id]))?;
     Ok(ObjectResult::Nothing)
@@ -225,6 +227,7 @@ pub fn alter(ctx: &StatementContext, name: &TableReference, change: &BlobChange)
     let changed = match change {
         BlobChange::Rename(to) => {
             check_changeable(&blob)?;
+            check_no_module(ctx, &namespace, &name)?;
             renamed(ctx, &catalog, blob, to)?
         }
         BlobChange::ReadOnly(is_read_only) => ObjectRecord { is_read_only: *is_read_only, ..blob },

@@ -8,7 +8,9 @@ use super::provider::StoreCatalog;
 use crate::remote_tables::RemoteTables;
 use crate::scan::StatisticsCache;
 use crate::store_context::StoreContext;
+use common::error::EngineError;
 use common::file_directories::FileDirectories;
+use wasm_functions::Modules;
 
 pub trait CatalogContext: StoreContext {
     fn statistics(&self) -> &StatisticsCache;
@@ -18,6 +20,9 @@ pub trait CatalogContext: StoreContext {
 
     /// Where statements may read and write files.
     fn file_directories(&self) -> &FileDirectories;
+
+    /// The modules of functions in WebAssembly.
+    fn modules(&self) -> Result<&Modules, EngineError>;
 
     /// The schema `system` as a statement with this catalog sees it. `older` has the tables of the store in a schema of this name.
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider>;

@@ -31,6 +31,6 @@ pub use referenced_columns::constraint_of;
 pub use remote::{is_of_node, is_remote};
 pub use statement_tables::{PRIVATE_SCHEMA, PrivateTable, StatementTables};
 pub use stored_name::resolve;
-pub use user_functions::{UserFunction, inline_definition, is_built_in};
+pub use user_functions::{UserFunction, aggregate, check_arguments, inline_definition, is_built_in, kernel, module_bytes, statement_of};
 pub use view::external_provider;
 pub use view_planner::ViewPlanner;

@@ -1,7 +1,7 @@
 //! The catalog `quiver`: the namespaces of the store as of the running statement.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, Session};
@@ -23,6 +23,9 @@ use common::file_directories::FileDirectories;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
+/// Bodies of functions that one statement may have planned.
+const BODIES_MAX: usize = 1_000;
+
 /// By table; `None` for one whose last commit is read.
 type StagedVersions = HashMap<TableId, Option<StagedVersion>>;
 
@@ -39,6 +42,8 @@ pub struct StoreCatalog {
     pub(super) view_depth: usize,
     /// The version whose functions are called; `None`: that of the statement.
     pub(super) functions_version: Option<u64>,
+    /// How many bodies of functions were planned for the statement.
+    planned_bodies: Arc<AtomicUsize>,
     /// For information_schema, so that a broken view does not hide other objects.
     pub(super) omits_broken_views: bool,
     /// What the statement reads instead of the last commit of each table, if it may: see [`StoreCatalog::staged_version`].
@@ -130,6 +135,7 @@ impl StoreCatalog {
             commit_guard: None,
             view_depth: 0,
             functions_version: None,
+            planned_bodies: Arc::default(),
             omits_broken_views: false,
             staged_versions: Arc::default(),
             shows_all_columns: false,
@@ -234,8 +240,8 @@ impl StoreCatalog {
         let authorization = self.authorization_now()?;
         let snapshot = self.transaction.snapshot().map_or_else(|| self.last_commit(), Ok)?;
         let statement = Some(StatementSnapshot::new(snapshot, authorization));
-        let (commit_guard, staged_versions) = (commit_guard.cloned(), Arc::default());
-        Ok(Arc::new(StoreCatalog { statement, commit_guard, staged_versions, ..self.clone() }))
+        let (commit_guard, staged_versions, planned_bodies) = (commit_guard.cloned(), Arc::default(), Arc::default());
+        Ok(Arc::new(StoreCatalog { statement, commit_guard, staged_versions, planned_bodies, ..self.clone() }))
     }
 
     /// From now on names of the statement, which is a query, refer to versions that are near. A transaction reads one version.
@@ -274,6 +280,21 @@ impl StoreCatalog {
     pub(super) fn with_functions_of(&self, version: Option<u64>) -> Arc<StoreCatalog> {
         let functions_version = version.or(self.functions_version);
         Arc::new(StoreCatalog { functions_version, ..self.clone() })
+    }
+
+    /// Before a body of a function is planned. Functions that call two others each, in many levels, would be planned for hours.
+    pub(super) fn count_body(&self) -> Result<(), EngineError> {
+        if let Some(stop) = self.commit_guard.as_ref().and_then(|guard| guard.stopped()) {
+            return Err(stop.error());
+        }
+        match self.planned_bodies.fetch_add(1, Ordering::Relaxed) < BODIES_MAX {
+            true => Ok(()),
+            false => Err(EngineError::Sql {
+                message: format!("the statement stands for more than {BODIES_MAX} calls of functions in each other"),
+                position: None,
+                hint: Some("write a part of the rows or values into a table first".into()),
+            }),
+        }
     }
 
     pub(super) fn for_information_schema(&self) -> Arc<StoreCatalog> {

@@ -51,7 +51,8 @@ fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch
         text(&|_, definition| definition.returns_text()),
         text(&|_, definition| {
             Some(match definition.body {
-                FunctionBody::Scalar { .. } => "SCALAR".into(),
+                FunctionBody::Module { is_aggregate: true, .. } => "AGGREGATE".into(),
+                FunctionBody::Scalar { .. } | FunctionBody::Module { .. } => "SCALAR".into(),
                 FunctionBody::Table { .. } => "TABLE".into(),
                 FunctionBody::Procedure { .. } => "PROCEDURE".into(),
             })

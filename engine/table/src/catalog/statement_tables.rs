@@ -25,10 +25,11 @@ use super::provider::StoreCatalog;
 use super::pruned_table::{is_wide, with_columns};
 use super::referenced_columns::{ReferencedColumns, query_of};
 use super::table::StoreTable;
-use super::user_functions::{called_functions, called_table};
+use super::user_functions::{CalledFunctions, called_functions, called_table, planner_name};
 use common::error::EngineError;
 use common::file_format::is_file_name;
 use common::names::CATALOG;
+use sql::function_clauses::refuse_clauses;
 use sql::functions::{calls_of, each_table_call_mut};
 use sql::{SqlTypes, split_name};
 
@@ -48,14 +49,14 @@ pub struct StatementTables<'a> {
     /// The tables of calls of functions in FROM, by function and arguments.
     calls: Arc<Mutex<HashMap<String, Arc<dyn TableProvider>>>>,
     /// The functions of users that its expressions call.
-    functions: HashMap<String, Arc<ScalarUDF>>,
+    functions: CalledFunctions,
 }
 
 impl<'a> StatementTables<'a> {
     pub fn new(state: &'a SessionState, private: Vec<PrivateTable>) -> StatementTables<'a> {
         let name = |table: &str| ResolvedTableReference { catalog: PRIVATE.0.into(), schema: PRIVATE.1.into(), table: table.into() };
         let tables = private.into_iter().map(|(table, provider)| (name(table), provider)).collect();
-        let (relation_planners, functions) = (state.relation_planners().to_vec(), HashMap::new());
+        let (relation_planners, functions) = (state.relation_planners().to_vec(), CalledFunctions::default());
         StatementTables { state, relation_planners, tables, calls: Arc::default(), functions }
     }
 
@@ -89,6 +90,10 @@ impl<'a> StatementTables<'a> {
         if let Some(catalog) = StoreCatalog::of(self.state) {
             let catalog = catalog.with_functions_of(self.common_version(references));
             called_functions(&catalog, self.state, calls_of(statement), &mut self.functions).await?;
+            let scalars = &self.functions.scalars;
+            if !scalars.is_empty() {
+                refuse_clauses(statement, &|name| scalars.contains_key(&planner_name(name))).map_err(EngineError::into_datafusion)?;
+            }
         }
         Ok(())
     }
@@ -110,26 +115,23 @@ impl<'a> StatementTables<'a> {
         let Some(catalog) = StoreCatalog::of(self.state) else { return Ok(()) };
         let mut calls = Vec::new();
         each_table_call_mut(statement, &mut |factor| calls.extend(call_in_from(factor)));
-        let mut names = Vec::with_capacity(calls.len());
+        // By the text of the call: one that is replaced takes the calls in its arguments with it.
+        let mut names: HashMap<String, String> = HashMap::new();
         for (name, arguments) in &calls {
-            let Some(table) = called_table(&catalog, self.state, name, arguments).await? else {
-                names.push(None);
-                continue;
-            };
+            let Some(table) = called_table(&catalog, self.state, name, arguments).await? else { continue };
             let reference = ResolvedTableReference {
                 catalog: PRIVATE.0.into(),
                 schema: PRIVATE.1.into(),
                 table: format!("call_{}", self.tables.len()).into(),
             };
-            names.push(Some(reference.table.to_string()));
+            names.insert(call_text(name, arguments), reference.table.to_string());
             self.tables.insert(reference, table);
         }
-        let mut names = names.into_iter();
         each_table_call_mut(statement, &mut |factor| {
-            if call_in_from(factor).is_some()
-                && let Some(table) = names.next().flatten()
+            if let Some((name, arguments)) = call_in_from(factor)
+                && let Some(table) = names.get(&call_text(&name, &arguments))
             {
-                read_private_table(factor, &table);
+                read_private_table(factor, table);
             }
         });
         Ok(())
@@ -200,6 +202,11 @@ fn call_in_from(factor: &TableFactor) -> Option<(ast::ObjectName, Vec<ast::Funct
     }
 }
 
+fn call_text(name: &ast::ObjectName, arguments: &[ast::FunctionArg]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    format!("{name}({})", arguments.join(", "))
+}
+
 /// The table has the alias of the call, or else the name of the function.
 fn read_private_table(factor: &mut TableFactor, table: &str) {
     let (TableFactor::Table { name, alias, .. } | TableFactor::Function { name, alias, .. }) = factor else { return };
@@ -265,7 +272,7 @@ impl ContextProvider for StatementTables<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state.scalar_functions().get(name).or_else(|| self.functions.get(name)).cloned()
+        self.state.scalar_functions().get(name).or_else(|| self.functions.scalars.get(name)).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -273,7 +280,7 @@ impl ContextProvider for StatementTables<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.state.aggregate_functions().get(name).cloned()
+        self.state.aggregate_functions().get(name).or_else(|| self.functions.aggregates.get(name)).cloned()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

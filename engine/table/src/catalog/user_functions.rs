@@ -2,31 +2,40 @@
 //! rights of who calls them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use arrow::buffer::Buffer;
+use arrow::datatypes::FieldRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::common::{Column, DataFusionError, Result, ScalarValue, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, LogicalPlan, ScalarUDF, Volatility, lit, when};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, ObjectName, Query};
-use pmem_store::Snapshot;
+use parking_lot::Mutex;
 use pmem_store::attributes::AttributeValue;
 use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectKind, ObjectRecord, Objects, Predicate, PropertyKey};
+use pmem_store::{Snapshot, StoreError, said_name};
 
 use super::provider::StoreCatalog;
 use super::stored_name::resolve;
 use super::view::{error_in_text, nested_state};
+use common::engine_settings::switches;
 use common::error::EngineError;
+use common::memory::StatementMemory;
+use common::names::FUNCTION_PARAMETERS;
 use common::privilege::Privilege;
-use common::type_names::qualified;
-use semantics::functions::{InlineDefinition, InlineFunction};
+use common::type_names::{declared_name, qualified};
+use semantics::functions::{InlineDefinition, InlineFunction, is_converted};
 use semantics::optimizer::inline_functions;
-use sql::functions::{CreateFunction, FunctionBody, FunctionDefinition, scalar_query, table_query};
+use sql::functions::{
+    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, Parameter, call_query, scalar_query, signature_query, table_query,
+};
 use sql::{FunctionStatement, Parsed, split_statements};
+use wasm_functions::{CompiledModule, Limits, content_hash};
 
 /// A function with all its definitions.
 pub struct UserFunction {
@@ -88,23 +97,34 @@ impl UserFunction {
         let mut found = ObjectCatalog::of(snapshot)?.search(&Predicate::And(conditions))?;
         found.sort_by(|one, other| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
         let blobs = snapshot.blobs()?;
-        found.into_iter().map(|object| UserFunction::of(&blobs, options, object)).collect()
+        // A damaged text is an error of who calls the function, and hides no others.
+        Ok(found.into_iter().filter_map(|object| UserFunction::of(&blobs, options, object).ok()).collect())
     }
 
-    /// The text of all definitions, as the store keeps it.
-    pub fn text(definitions: &[FunctionDefinition]) -> String {
-        definitions.iter().map(|definition| format!("{};\n", definition.text)).collect()
+    /// The text of all definitions, as the store keeps it. It can be read again.
+    pub fn text(definitions: &[FunctionDefinition]) -> Result<String, EngineError> {
+        let text: String = definitions.iter().map(|definition| format!("{};\n", definition.text)).collect();
+        match split_statements(&text).len() == definitions.len() {
+            true => Ok(text),
+            false => Err(EngineError::internal("the text of a function cannot be divided into its definitions")),
+        }
     }
 
     pub fn is_procedure(&self) -> bool {
         self.definitions.iter().any(FunctionDefinition::is_procedure)
     }
 
+    /// The word for it: all definitions are of the same kind.
+    pub fn kind(&self) -> &'static str {
+        self.definitions.first().map_or("function", FunctionDefinition::kind)
+    }
+
     pub fn check_execute(&self, catalog: &StoreCatalog) -> Result<(), EngineError> {
         catalog.check(|authorization| authorization.execute(&self.object.name, self.object.ownership()))
     }
 
-    fn is_shown(&self, catalog: &StoreCatalog) -> bool {
+    /// Whether the user may see its text.
+    pub fn is_shown(&self, catalog: &StoreCatalog) -> bool {
         catalog.authorization().is_none_or(|authorization| authorization.on_object(self.object.ownership()).has(Privilege::Ownership))
     }
 
@@ -114,8 +134,15 @@ impl UserFunction {
 
     /// The error of a body that cannot be planned.
     fn broken(&self, catalog: &StoreCatalog, state: &SessionState, error: DataFusionError) -> DataFusionError {
-        error_in_text(catalog, state, "function", &self.full_name(), self.is_shown(catalog), error)
+        error_in_text(catalog, state, self.kind(), &self.object.name, self.is_shown(catalog), error)
     }
+}
+
+/// What the expressions of a statement call, by the names that the planner asks for.
+#[derive(Debug, Clone, Default)]
+pub struct CalledFunctions {
+    pub scalars: HashMap<String, Arc<ScalarUDF>>,
+    pub aggregates: HashMap<String, Arc<AggregateUDF>>,
 }
 
 /// The functions that the expressions of a statement call, by the names that the planner asks for.
@@ -123,23 +150,29 @@ pub async fn called_functions(
     catalog: &StoreCatalog,
     state: &SessionState,
     calls: Vec<ObjectName>,
-    found: &mut HashMap<String, Arc<ScalarUDF>>,
+    found: &mut CalledFunctions,
 ) -> Result<()> {
     for call in calls {
-        // The planner passes qualified names on as they are written.
-        let name = match call.0.as_slice() {
-            [ast::ObjectNamePart::Identifier(name)] => sql::merged_names::normalized(name),
-            _ => call.to_string(),
-        };
-        if found.contains_key(&name) || is_built_in(state, &name) {
+        let name = planner_name(&call);
+        if found.scalars.contains_key(&name) || found.aggregates.contains_key(&name) || is_built_in(state, &name) {
             continue;
         }
         let Some(function) = function_of(catalog, state, call)? else { continue };
         if let Some(scalar) = scalar_function(catalog, state, &function).await? {
-            found.insert(name, Arc::new(scalar));
+            found.scalars.insert(name, Arc::new(scalar));
+        } else if let Some(aggregate) = aggregate_function(catalog, state, &function).await? {
+            found.aggregates.insert(name, Arc::new(aggregate));
         }
     }
     Ok(())
+}
+
+/// The name that the planner asks for: it passes qualified ones on as they are written.
+pub fn planner_name(call: &ObjectName) -> String {
+    match call.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(name)] => sql::merged_names::normalized(name),
+        _ => call.to_string(),
+    }
 }
 
 fn function_of(catalog: &StoreCatalog, state: &SessionState, name: ObjectName) -> Result<Option<UserFunction>> {
@@ -163,23 +196,34 @@ pub fn is_built_in(state: &SessionState, name: &str) -> bool {
 
 /// `None` if it is a procedure, or is only called in FROM.
 async fn scalar_function(catalog: &StoreCatalog, state: &SessionState, function: &UserFunction) -> Result<Option<ScalarUDF>> {
-    let is_scalar = |definition: &&FunctionDefinition| matches!(definition.body, FunctionBody::Scalar { .. });
     let mut definitions = Vec::new();
-    for definition in function.definitions.iter().filter(is_scalar) {
+    if function.definitions.iter().any(FunctionDefinition::is_scalar) {
         function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
-        let nested = nested_state(catalog, &function.object.name)?;
-        let planned = planned_definition(catalog, &nested, definition).await;
+    }
+    for definition in function.definitions.iter().filter(|definition| definition.is_scalar()) {
+        catalog.count_body().map_err(EngineError::into_datafusion)?;
+        let planned = planned_definition(catalog, state, definition).await;
         definitions.push(planned.map_err(|error| function.broken(catalog, state, error))?);
     }
-    if definitions.is_empty() { Ok(None) } else { InlineFunction::new(&function.object.name, definitions).map(Some) }
+    if definitions.is_empty() {
+        Ok(None)
+    } else {
+        InlineFunction::new(&function.object.name, definitions).map(|function| Some(function.into()))
+    }
 }
 
 /// The definition of a scalar function, with types.
 async fn planned_definition(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<InlineDefinition> {
-    let FunctionBody::Scalar { returns, query } = &definition.body else {
-        return Err(EngineError::internal("this is no scalar function").into_datafusion());
+    let (returns, query) = match &definition.body {
+        FunctionBody::Scalar { returns, query } => (returns, query),
+        FunctionBody::Module { returns, module, .. } => {
+            let (parameters, returns) = types_of(catalog, state, definition, returns).await?;
+            return kernel(catalog, state, definition, module, parameters, returns).map_err(EngineError::into_datafusion);
+        }
+        _ => return Err(EngineError::internal("this is no scalar function").into_datafusion()),
     };
-    let plan = catalog.views.plan(state, statement_of(scalar_query(definition, returns, query)?)).await?;
+    let nested = nested_state(catalog, definition.name.table())?;
+    let plan = catalog.views.plan(&nested, statement_of(scalar_query(definition, returns, query)?)).await?;
     inline_definition(definition, plan)
 }
 
@@ -195,13 +239,126 @@ pub fn inline_definition(definition: &FunctionDefinition, plan: LogicalPlan) -> 
     Ok(InlineDefinition { parameters, returns, body })
 }
 
+/// `None` if it is no aggregate, of which there is one definition.
+async fn aggregate_function(catalog: &StoreCatalog, state: &SessionState, function: &UserFunction) -> Result<Option<AggregateUDF>> {
+    let [definition] = function.definitions.as_slice() else { return Ok(None) };
+    let FunctionBody::Module { returns, module, is_aggregate: true } = &definition.body else { return Ok(None) };
+    function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
+    let (parameters, returns) = types_of(catalog, state, definition, returns).await?;
+    aggregate(catalog, state, definition, module, parameters, returns).map(Some).map_err(EngineError::into_datafusion)
+}
+
+/// The types of the parameters and of the result.
+type SignatureTypes = (Vec<FieldRef>, FieldRef);
+
+/// They depend on the text and the session's time zone alone, and planning them takes longer than a call.
+async fn types_of(
+    catalog: &StoreCatalog,
+    state: &SessionState,
+    definition: &FunctionDefinition,
+    returns: &ast::DataType,
+) -> Result<SignatureTypes> {
+    static TYPES: LazyLock<Mutex<HashMap<(String, Option<String>), SignatureTypes>>> = LazyLock::new(Mutex::default);
+    const TYPES_MAX: usize = 1_000;
+    let key = (definition.text.clone(), state.config_options().execution.time_zone.clone());
+    if let Some(types) = TYPES.lock().get(&key) {
+        return Ok(types.clone());
+    }
+    let mut types = definition.parameters.clone();
+    types.push(Parameter { name: "__result".into(), data_type: returns.clone() });
+    let plan = catalog.views.plan(state, statement_of(signature_query(&types)?)).await?;
+    let mut parameters = plan.schema().fields().to_vec();
+    let returns = parameters.pop().ok_or_else(|| EngineError::internal("a function without a result").into_datafusion())?;
+    let mut all = TYPES.lock();
+    if all.len() >= TYPES_MAX {
+        all.clear();
+    }
+    all.insert(key, (parameters.clone(), Arc::clone(&returns)));
+    Ok((parameters, returns))
+}
+
+/// The definition with the function of a module as its body.
+pub fn kernel(
+    catalog: &StoreCatalog,
+    state: &SessionState,
+    definition: &FunctionDefinition,
+    source: &ModuleSource,
+    parameters: Vec<FieldRef>,
+    returns: FieldRef,
+) -> Result<InlineDefinition, EngineError> {
+    let (name, limits) = (definition.name.table(), limits_of(state));
+    let module = compiled_module(catalog, definition, source)?;
+    let function =
+        wasm_functions::scalar_function(name, &source.symbol, module, &parameters, Arc::clone(&returns), definition.volatility, limits);
+    let function = function.map_err(|error| error.of(name))?;
+    let columns: Vec<Expr> = parameters.iter().map(|field| Expr::Column(Column::new(Some(FUNCTION_PARAMETERS), field.name()))).collect();
+    let is_null = columns.iter().cloned().map(Expr::is_null).reduce(Expr::or);
+    let call = function.call(columns);
+    let body = match is_null.filter(|_| definition.is_strict) {
+        Some(is_null) => when(is_null, lit(ScalarValue::try_from(returns.data_type())?)).otherwise(call)?,
+        None => call,
+    };
+    Ok(InlineDefinition { parameters, returns, body })
+}
+
+/// An aggregate of a module. `state` is that of the statement.
+pub fn aggregate(
+    catalog: &StoreCatalog,
+    state: &SessionState,
+    definition: &FunctionDefinition,
+    source: &ModuleSource,
+    parameters: Vec<FieldRef>,
+    returns: FieldRef,
+) -> Result<AggregateUDF, EngineError> {
+    let (name, limits) = (definition.name.table(), limits_of(state));
+    let module = compiled_module(catalog, definition, source)?;
+    let memory = StatementMemory::of(state.config_options()).cloned();
+    let function = wasm_functions::aggregate_function(name, &source.symbol, module, &parameters, returns, limits, memory);
+    function.map_err(|error| error.of(name))
+}
+
+fn limits_of(state: &SessionState) -> Limits {
+    let settings = switches(state.config_options());
+    let memory_bytes = usize::try_from(settings.function_memory_bytes).unwrap_or(usize::MAX);
+    Limits { memory_bytes, time_ms: settings.function_timeout_ms }
+}
+
+/// The module with the content that the function was created with.
+fn compiled_module(
+    catalog: &StoreCatalog,
+    definition: &FunctionDefinition,
+    source: &ModuleSource,
+) -> Result<Arc<CompiledModule>, EngineError> {
+    let name = definition.name.table();
+    let content = module_bytes(catalog, source)?;
+    if source.hash.as_ref().is_some_and(|hash| *hash != content_hash(&content)) {
+        let kind = definition.kind();
+        let message = format!("{kind} {name}: blob {} has another content than when the {kind} was created", source.blob);
+        let hint = Some(format!("CREATE OR REPLACE {} {name} … takes the new one", kind.to_uppercase()));
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    catalog.engine.modules()?.module(&content).map_err(|error| error.of(name))
+}
+
+/// Whoever may call the function need not see the blob.
+pub fn module_bytes(catalog: &StoreCatalog, source: &ModuleSource) -> Result<Buffer, EngineError> {
+    let (namespace, name) = resolve(&source.blob)?;
+    let (objects, blobs) = match catalog.functions_version {
+        None => (catalog.snapshot().objects()?, catalog.snapshot().blobs()?),
+        Some(version) => catalog.engine.store().objects_at(version)?,
+    };
+    let found = objects.named(ObjectKind::Blob, &namespace, &name)?;
+    let content = found.map(|blob| blobs.content(blob.id)).transpose()?.flatten();
+    content.ok_or_else(|| StoreError::DoesNotExist { kind: "blob", name: said_name(&namespace, &name) }.into())
+}
+
 fn not_scalar(definition: &FunctionDefinition) -> DataFusionError {
     let message = format!("the body of {} is not one expression of its parameters", definition.signature());
     let hint = Some("aggregates and windows are computed in a subquery, as in RETURN (SELECT max(a) FROM t)".to_string());
     EngineError::Sql { message, position: None, hint }.into_datafusion()
 }
 
-fn statement_of(query: Query) -> Statement {
+pub fn statement_of(query: Query) -> Statement {
     Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))))
 }
 
@@ -218,13 +375,16 @@ pub async fn called_table(
     let Some(function) = function_of(catalog, state, name.clone())? else { return Ok(None) };
     let plan_of = async {
         function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
-        let (definition, values) = called_definition(&function, arguments).map_err(EngineError::into_datafusion)?;
+        let (definition, values) = called_definition(state, &function, arguments).map_err(EngineError::into_datafusion)?;
         let FunctionBody::Table { columns, query } = &definition.body else {
-            let what =
-                if definition.is_procedure() { "is a procedure: CALL runs it" } else { "returns one value: call it in an expression" };
+            let what = if definition.is_procedure() { "is a procedure: CALL runs it" } else { "returns values: call it in an expression" };
             let message = format!("{} {what}", function.full_name());
             return Err(EngineError::Sql { message, position: None, hint: None }.into_datafusion());
         };
+        catalog.count_body().map_err(EngineError::into_datafusion)?;
+        let arguments = statement_of(call_query(&definition.parameters, values.clone())?);
+        let arguments = catalog.views.plan(state, arguments).await?;
+        check_arguments(definition, &arguments).map_err(EngineError::into_datafusion)?;
         let nested = nested_state(catalog, &function.object.name)?;
         let statement = statement_of(table_query(definition, columns, query, &values)?);
         let planned = catalog.views.plan(&nested, statement).await;
@@ -234,8 +394,33 @@ pub async fn called_table(
     Ok(Some(Arc::new(ViewTable::new(plan, None))))
 }
 
+/// An error for an argument that an expression would not convert without a cast. `plan` has a column for each, cast to the type of its
+/// parameter.
+pub fn check_arguments(definition: &FunctionDefinition, plan: &LogicalPlan) -> Result<(), EngineError> {
+    let LogicalPlan::Projection(projection) = plan else { return Ok(()) };
+    for (column, parameter) in projection.expr.iter().zip(&definition.parameters) {
+        let Expr::Cast(cast) = column.clone().unalias() else { continue };
+        let given = cast.expr.get_type(projection.input.schema())?;
+        if !is_converted(&given, cast.field.data_type()) {
+            let (name, given) = (&parameter.name, declared_name(&given));
+            let message = format!("the argument {name} of {} is {given}", definition.signature());
+            return Err(EngineError::Sql { message, position: None, hint: Some("write a cast if that is meant".into()) });
+        }
+    }
+    Ok(())
+}
+
+/// Whether an expression may differ each time that it is computed.
+fn is_volatile(state: &SessionState, argument: &ast::Expr) -> bool {
+    sql::functions::calls_in(argument).iter().any(|name| {
+        let function = state.scalar_functions().get(&planner_name(name));
+        function.is_none_or(|function| function.signature().volatility == Volatility::Volatile)
+    })
+}
+
 /// The definition for so many arguments, and these in the order of its parameters.
 fn called_definition<'a>(
+    state: &SessionState,
     function: &'a UserFunction,
     arguments: &[FunctionArg],
 ) -> Result<(&'a FunctionDefinition, Vec<ast::Expr>), EngineError> {
@@ -259,7 +444,7 @@ fn called_definition<'a>(
         let (Some(position), FunctionArgExpr::Expr(value)) = (position, value) else {
             return refused(format!("{argument} is no argument of {}", definition.signature()), None);
         };
-        if sql::functions::has_columns(value) {
+        if sql::functions::has_columns(value) || is_volatile(state, value) {
             let hint = "a function in FROM takes constants and parameters; a column is compared in WHERE or ON";
             return refused(format!("the argument {value} of {name} is not constant"), Some(hint));
         }

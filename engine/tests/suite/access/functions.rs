@@ -32,6 +32,9 @@ fn a_function_reads_what_its_caller_may_read() {
         let error = ann.error(sql).to_string();
         assert!(!error.contains("secret") || error.contains("does not exist"), "{sql}: {error}");
     }
+    db.run("CREATE PROCEDURE peek() BEGIN SELECT * FROM secret WHERE a = 12345; END");
+    let error = ann.error("CALL peek()").to_string();
+    assert_eq!(error, "statement 1 of procedure peek fails: something in it is gone, or is not there for you");
     db.run("GRANT SELECT ON secret TO ann");
     assert_eq!(ann.rows("SELECT most(), a FROM all_of()"), ["7|7"]);
     assert_eq!(ann.error("CALL clear()").kind(), ErrorKind::Denied);
@@ -52,4 +55,14 @@ fn who_may_create_in_a_schema_owns_the_functions_made_there() {
     assert!(ann.error("DROP FUNCTION s.f").to_string().contains("is used by a view"));
     bob.run("DROP VIEW s.v");
     ann.run("DROP FUNCTION s.f");
+}
+
+/// Who may replace a procedure could replace what an admin has called.
+#[test]
+fn the_audit_has_the_statements_of_a_procedure() {
+    let db = house(&["ann"]);
+    db.run("CREATE PROCEDURE p() BEGIN CREATE TABLE made AS SELECT 1 AS a; DROP TABLE made; END");
+    db.as_user("root").run("CALL p()");
+    let rows = db.rows("SELECT statement FROM system.audit WHERE user_name = 'root' ORDER BY statement");
+    assert_eq!(rows, ["CALL p()", "CREATE TABLE made AS SELECT 1 AS a", "DROP TABLE made"]);
 }

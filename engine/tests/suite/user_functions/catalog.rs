@@ -27,6 +27,17 @@ fn functions_are_listed_with_their_definitions() {
     );
     assert_eq!(db.value("SELECT count(*) FROM system.objects WHERE kind = 'function'"), "3");
     assert_eq!(db.rows("CALL p('x')"), ["x"]);
+    let listed = "SELECT routine_name, routine_type, function_type, data_type, syntax_example FROM information_schema.routines";
+    assert_eq!(
+        db.rows(&format!("{listed} WHERE routine_name IN ('area', 'p', 'top') ORDER BY 1")),
+        [
+            "area|FUNCTION|SCALAR|DOUBLE|area(w DOUBLE, h DOUBLE)",
+            "p|PROCEDURE|PROCEDURE|NULL|p(\"A b\" VARCHAR)",
+            "top|FUNCTION|TABLE|TABLE (a BIGINT)|top(n BIGINT)"
+        ]
+    );
+    let shown = db.rows("SHOW FUNCTIONS LIKE 'area'");
+    assert!(shown.len() == 1 && shown[0].starts_with("area|DOUBLE|[w, h]|[DOUBLE, DOUBLE]"), "{shown:?}");
 }
 
 #[test]

@@ -109,10 +109,16 @@ fn wrong_procedures_say_what_is_wrong() {
     for (sql, message) in [
         ("CALL nothing()", "procedure nothing does not exist"),
         ("CALL pay('ann')", "pay(VARCHAR, VARCHAR, BIGINT)"),
-        ("CALL pay('ann', 'bob', 'many')", "many"),
+        ("CALL pay('ann', 'bob', 'many')", "the argument amount"),
+        ("CALL pay('ann', 'bob', 30.9)", "the argument amount of pay(VARCHAR, VARCHAR, BIGINT) is"),
+        ("CREATE OR REPLACE PROCEDURE pay(a BIGINT, b BIGINT, c BIGINT) BEGIN SELECT 1; END", "takes as many arguments"),
+        ("CREATE PROCEDURE p() BEGIN SELECT 1 END", "semicolon"),
+        ("CREATE PROCEDURE p() BEGIN RESET threads; END", "RESET"),
+        ("CREATE PROCEDURE p() BEGIN SAVEPOINT s; END", "SAVEPOINT"),
+        ("CREATE PROCEDURE p() BEGIN CREATE FUNCTION f() RETURNS INT RETURN 1; END", "CREATE FUNCTION"),
         ("CREATE PROCEDURE p() BEGIN COMMIT; END", "COMMIT"),
         ("CREATE PROCEDURE p() BEGIN SET threads = 1; END", "SET"),
-        ("CREATE PROCEDURE p() BEGIN GRANT SELECT ON t TO bob; END", "grants"),
+        ("CREATE PROCEDURE p() BEGIN GRANT SELECT ON t TO bob; END", "GRANT SELECT in a procedure"),
         ("CREATE PROCEDURE p() BEGIN SELEC 1; END", "SELEC"),
         ("CREATE PROCEDURE p() BEGIN END", "a statement between BEGIN and END"),
         ("CREATE PROCEDURE p() RETURN 1", "BEGIN"),
@@ -126,4 +132,40 @@ fn wrong_procedures_say_what_is_wrong() {
     }
     db.run("DROP PROCEDURE pay(VARCHAR, VARCHAR, BIGINT)");
     assert!(db.error("CALL pay('ann', 'bob', 1)").to_string().contains("does not exist"));
+}
+
+/// The argument was read before the transaction began, so a commit in between was no conflict, and its change was lost.
+#[test]
+fn what_the_arguments_read_is_read_in_the_transaction() {
+    let db = Db::new();
+    db.script("CREATE TABLE c AS SELECT 0::BIGINT AS n; CREATE PROCEDURE set_n(v BIGINT) BEGIN UPDATE c SET n = v; END");
+    let (db, done) = (&db, std::sync::atomic::AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let session = db.engine.session().unwrap();
+            let done = &done;
+            scope.spawn(move || {
+                for _ in 0..30 {
+                    if wait(run(&session, "CALL set_n((SELECT n + 1 FROM c))")).is_ok() {
+                        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(db.value("SELECT n FROM c"), done.into_inner().to_string());
+}
+
+#[test]
+fn procedures_may_call_others_up_to_a_depth() {
+    let db = Db::new();
+    db.run("CREATE PROCEDURE q(n BIGINT) BEGIN SELECT n, n + 1 AS next, 'x' || n; END");
+    db.run("CREATE PROCEDURE p(n BIGINT) BEGIN CALL q(n * 2); END");
+    assert_eq!(db.rows("CALL p(4)"), ["8|9|x8"]);
+    let schema = db.run("CALL q(1)").batches[0].schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["n", "next", "'x' || n"]);
+    db.run("CREATE PROCEDURE again() BEGIN CALL again(); END");
+    assert!(db.error("CALL again()").to_string().contains("procedures call each other"));
+    assert_eq!(db.rows("CALL p(1)"), ["2|3|x2"]);
 }

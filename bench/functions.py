@@ -1,0 +1,117 @@
+"""Functions of users, beside what they stand in for, in one process and one run.
+
+10,000,000 DOUBLEs are summed after `x * 1.5 + 2`: as an expression, as a function in SQL, as one in WebAssembly, as a Python UDF of DuckDB that
+computes with pyarrow, and by numpy. All sums are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+
+import quiver  # noqa: E402
+
+SOURCE = """
+#include "quiver.h"
+QUIVER_MODULE
+QUIVER_FUNCTION(line) {
+    const double *x = quiver_values(arguments->children[0]);
+    double *line = quiver_result(result, arguments->length, sizeof(double), arguments->children[0]->buffers[0]);
+    if (!line) return "there is no memory";
+#pragma clang loop interleave_count(8)
+    for (int64_t i = 0; i < arguments->length; i++) line[i] = x[i] * 1.5 + 2;
+    return 0;
+}
+QUIVER_FUNCTION(nothing) {
+    return quiver_result(result, arguments->length, sizeof(double), 0) ? 0 : "there is no memory";
+}
+"""
+
+
+def compiled(directory: Path) -> Path:
+    module = directory / "line.wasm"
+    include = HERE.parent / "engine" / "wasm" / "include"
+    switches = "--target=wasm32 -O3 -msimd128 -mbulk-memory -nostdlib -Wl,--no-entry -x c -".split()
+    subprocess.run(["clang", *switches, f"-I{include}", "-o", module], input=SOURCE, text=True, check=True)
+    return module
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    if not (shutil.which("clang") and shutil.which("wasm-ld")):
+        print("clang and lld are missing: scripts/deps.sh clients installs them", file=sys.stderr)
+        return 1
+    values = np.random.default_rng(5).random(options.rows)
+    with tempfile.TemporaryDirectory(prefix="quiver-bench-") as name:
+        directory = Path(name)
+        con = quiver.open(directory / "store")
+        con.sql(f"SET threads = {options.threads}")
+        con.write("t", pa.table({"x": values}))
+        con.sql(f"COPY BLOB line FROM '{compiled(directory)}'")
+        con.sql("CREATE FUNCTION line(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
+        con.sql("CREATE FUNCTION nothing(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
+        con.sql("CREATE FUNCTION line_in_sql(x DOUBLE) RETURNS DOUBLE RETURN x * 1.5 + 2")
+        other = duckdb.connect()
+        other.sql(f"SET threads = {options.threads}")
+        other.register("arrow", pa.table({"x": values}))
+        other.sql("CREATE TABLE t AS SELECT * FROM arrow")
+        other.create_function("line", lambda x: pc.add(pc.multiply(x, 1.5), 2.0), ["DOUBLE"], "DOUBLE", type="arrow")
+
+        def ours(expression: str) -> float:
+            return con.sql(f"SELECT sum({expression}) FROM t").arrow().column(0)[0].as_py()
+
+        ways: dict[str, Callable[[], float]] = {
+            "expression": lambda: ours("x * 1.5 + 2"),
+            "function in SQL": lambda: ours("line_in_sql(x)"),
+            "function in WebAssembly": lambda: ours("line(x)"),
+            "sum alone": lambda: ours("x"),
+            "numpy": lambda: float((values * 1.5 + 2).sum()),
+            "DuckDB, expression": lambda: other.sql("SELECT sum(x * 1.5 + 2) FROM t").fetchall()[0][0],
+            "DuckDB, Python UDF": lambda: other.sql("SELECT sum(line(x)) FROM t").fetchall()[0][0],
+        }
+        best = dict.fromkeys(ways, float("inf"))
+        sums: dict[str, float] = {}
+        for _ in range(options.rounds):
+            for way, run in ways.items():
+                begin = time.perf_counter()
+                sums[way] = run()
+                best[way] = min(best[way], time.perf_counter() - begin)
+        expected = sums["numpy"]
+        for way, found in sums.items():
+            if way != "sum alone" and abs(found - expected) > 1e-6 * abs(expected):
+                raise SystemExit(f"{way}: {found} instead of {expected}")
+        print(f"{options.rows:,} DOUBLEs, {options.threads} threads, {platform.machine()}, best of {options.rounds}")
+        for way, seconds in best.items():
+            print(f"| {way} | {seconds * 1e3:.1f} ms | {seconds / best['expression']:.2f} |")
+        calls = []
+        for expression in ["1.0", "nothing(1.0)"]:
+            begin = time.perf_counter()
+            for _ in range(500):
+                con.sql(f"SELECT {expression}").arrow()
+            calls.append((time.perf_counter() - begin) / 500)
+        print(f"a statement: {calls[0] * 1e6:.0f} us; with an empty call {calls[1] * 1e6:.0f} us")
+        con.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
