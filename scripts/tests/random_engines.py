@@ -31,7 +31,7 @@ TIMEOUT_MS = 60_000
 ANSWER_MAX_BYTES = 32 << 20
 ANSWER_MAX_ROWS = 4 << 20
 # What they say is when, where and how much, and not how.
-NO_SWITCHES = ["quiver.statement_timeout_ms"]
+NO_SWITCHES = ["quiver.statement_timeout_ms", "quiver.function_timeout_ms", "quiver.function_memory_bytes"]
 Settings = dict[str, str]
 
 
