@@ -164,7 +164,7 @@ fn procedure(ctx: &StatementContext, name: &TableReference, count: usize) -> Res
         return refused(format!("{full_name} is a function: a query calls it"), None);
     }
     procedure.check_execute(&ctx.catalog)?;
-    let is_shown = procedure.is_shown(&ctx.catalog);
+    let is_shown = procedure.is_shown(ctx.catalog.authorization().as_deref());
     let there: Vec<String> = procedure.definitions.iter().map(FunctionDefinition::signature).collect();
     match procedure.definitions.into_iter().find(|definition| definition.parameters.len() == count) {
         Some(definition) => Ok(CalledProcedure { definition, is_shown }),

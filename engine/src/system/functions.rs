@@ -8,7 +8,6 @@ use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::pushed_filters::of_objects;
 use super::source::Source;
 use common::error::EngineError;
-use common::privilege::Privilege;
 use sql::functions::{FunctionBody, FunctionDefinition};
 use table::catalog::UserFunction;
 
@@ -45,13 +44,14 @@ fn of_source(source: &Source<'_>) -> Result<Vec<Row>> {
     let found =
         UserFunction::all(source.snapshot, source.options, vec![of_objects(source.filters)]).map_err(EngineError::into_datafusion)?;
     let mut rows = Vec::new();
-    for UserFunction { object, definitions } in found {
-        let is_owner = source.authorization.is_none_or(|rights| rights.on_object(object.ownership()).has(Privilege::Ownership));
+    for function in found {
+        let is_shown = function.is_shown(source.authorization);
+        let UserFunction { object, definitions } = function;
         rows.extend(definitions.into_iter().map(|definition| Row {
             object: object.clone(),
             parameters: definition.parameters_text(),
             returns: definition.returns_text(),
-            text: is_owner.then(|| definition.text.clone()),
+            text: is_shown.then(|| definition.text.clone()),
             definition,
         }));
     }

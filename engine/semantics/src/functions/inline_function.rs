@@ -30,7 +30,7 @@ pub struct InlineFunction {
     signature: Signature,
 }
 
-/// The definition of the least cost is meant.
+/// How far the types of the arguments are from those of a definition; a call takes the definition of the lowest cost.
 type Cost = u32;
 
 impl InlineFunction {

@@ -23,6 +23,7 @@ use pmem_store::{Snapshot, StoreError, said_name};
 use super::provider::StoreCatalog;
 use super::stored_name::resolve;
 use super::view::{error_in_text, nested_state};
+use crate::access::Authorization;
 use common::engine_settings::switches;
 use common::error::EngineError;
 use common::memory::StatementMemory;
@@ -124,8 +125,8 @@ impl UserFunction {
     }
 
     /// Whether the user may see its text.
-    pub fn is_shown(&self, catalog: &StoreCatalog) -> bool {
-        catalog.authorization().is_none_or(|authorization| authorization.on_object(self.object.ownership()).has(Privilege::Ownership))
+    pub fn is_shown(&self, authorization: Option<&Authorization>) -> bool {
+        authorization.is_none_or(|authorization| authorization.on_object(self.object.ownership()).has(Privilege::Ownership))
     }
 
     fn full_name(&self) -> String {
@@ -134,7 +135,7 @@ impl UserFunction {
 
     /// The error of a body that cannot be planned.
     fn broken(&self, catalog: &StoreCatalog, state: &SessionState, error: DataFusionError) -> DataFusionError {
-        error_in_text(catalog, state, self.kind(), &self.object.name, self.is_shown(catalog), error)
+        error_in_text(catalog, state, self.kind(), &self.object.name, self.is_shown(catalog.authorization().as_deref()), error)
     }
 }
 
