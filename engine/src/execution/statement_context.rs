@@ -67,24 +67,26 @@ impl StatementContext {
         if let Some(started) = catalog.transaction().started_at() {
             state.execution_props_mut().query_execution_start_time = Some(started.into());
         }
+        let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
+        let catalog = catalog.with_memory(memory.clone());
         state.register_catalog_list(catalog.catalog_list());
         state.config_mut().set_extension(Arc::clone(&collector));
-        let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         state.config_mut().options_mut().extensions.insert(memory.clone());
         // These are the options that functions are called with.
         let options = Arc::clone(state.config_options());
         state.execution_props_mut().config_options = Some(options);
         let function_parameters = Arc::<FunctionParameters>::default();
         state.register_relation_planner(Arc::<FunctionParameters>::clone(&function_parameters))?;
+        let planned_in = catalog.transaction().open_id();
         Ok(StatementContext {
             engine: Arc::clone(engine),
-            catalog: Arc::clone(catalog),
+            catalog,
             access,
             state,
             function_parameters,
             sql: sql.to_string(),
             query: Arc::clone(query),
-            planned_in: catalog.transaction().open_id(),
+            planned_in,
             started: Instant::now(),
             collector,
             pool,

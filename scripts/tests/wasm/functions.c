@@ -199,3 +199,12 @@ QUIVER_AGGREGATE(failing, struct failing)
 QUIVER_UPDATE(failing, struct failing) { return "it takes no rows"; }
 QUIVER_MERGE(failing, struct failing) { __builtin_trap(); }
 QUIVER_FINISH(failing, struct failing) { return 0; }
+
+/* One without end. */
+QUIVER_AGGREGATE(endless, struct failing)
+QUIVER_UPDATE(endless, struct failing) {
+    volatile uint32_t x = 0;
+    for (;;) x++;
+}
+QUIVER_MERGE(endless, struct failing) { return 0; }
+QUIVER_FINISH(endless, struct failing) { return 0; }

@@ -20,6 +20,7 @@ use crate::transactions::TransactionSlot;
 use crate::write::WriteScope;
 use common::error::EngineError;
 use common::file_directories::FileDirectories;
+use common::memory::StatementMemory;
 use common::names::{CATALOG, TEMP};
 use common::privilege::Privilege;
 
@@ -38,6 +39,8 @@ pub struct StoreCatalog {
     statement: Option<StatementSnapshot>,
     /// The commit guard of the statement, which others may stop.
     commit_guard: Option<Arc<CommitGuard>>,
+    /// That of the statement, in which the texts of its views and functions are planned.
+    pub(super) memory: Option<StatementMemory>,
     /// The nesting depth of the view whose text is being resolved.
     pub(super) view_depth: usize,
     /// The version whose functions are called; `None`: that of the statement.
@@ -133,6 +136,7 @@ impl StoreCatalog {
             engine,
             statement: None,
             commit_guard: None,
+            memory: None,
             view_depth: 0,
             functions_version: None,
             planned_bodies: Arc::default(),
@@ -274,6 +278,11 @@ impl StoreCatalog {
     /// The catalog for the text of a view that was found in this one.
     pub(super) fn for_view(&self) -> Arc<StoreCatalog> {
         Arc::new(StoreCatalog { view_depth: self.view_depth + 1, omits_broken_views: false, ..self.clone() })
+    }
+
+    /// The catalog for a statement that has this memory.
+    pub fn with_memory(&self, memory: StatementMemory) -> Arc<StoreCatalog> {
+        Arc::new(StoreCatalog { memory: Some(memory), ..self.clone() })
     }
 
     /// The catalog for a statement that calls the functions of an older version.

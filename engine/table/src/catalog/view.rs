@@ -56,6 +56,9 @@ pub fn nested_state(catalog: &StoreCatalog, name: &str) -> Result<SessionState> 
         return plan_err!("\"{name}\" is used outside a session");
     };
     state.register_catalog_list(catalog.for_view().catalog_list());
+    if let Some(memory) = &catalog.memory {
+        state.config_mut().options_mut().extensions.insert(memory.clone());
+    }
     Ok(state)
 }
 
