@@ -81,9 +81,10 @@ bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside
 bench-objects: deps build $(PYTHON_READY) ## a million objects by their tags, beside SQLite and DuckDB; ARGS='--objects 100000'
 	@$(PYTHON) bench/objects.py $(ARGS)
 
-bench-functions: deps build $(PYTHON_READY) ## functions in SQL and WebAssembly beside expressions, DuckDB's Python UDF and numpy; ARGS='--threads 2'
+bench-functions: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## functions in SQL, WebAssembly and Python beside expressions, DuckDB's Python UDF and numpy, then the paper's kernels in Python; ARGS='--beside dataclay'
 	@scripts/deps.sh clients
-	@$(PYTHON) bench/functions.py $(ARGS)
+	@$(PYTHON) bench/functions.py --threads $(THREADS)
+	@$(PYTHON) bench/kernels --functions --alone --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)
 
 bench-arrays: deps build $(PYTHON_READY) ## regions of arrays beside h5py, Zarr and numpy; ARGS='--size 256'
 	@$(PYTHON) bench/arrays.py $(ARGS)

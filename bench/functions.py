@@ -1,7 +1,8 @@
 """Functions of users, beside what they stand in for, in one process and one run.
 
-10,000,000 DOUBLEs are summed after `x * 1.5 + 2`: as an expression, as a function in SQL, as one in WebAssembly, as a Python UDF of DuckDB that
-computes with pyarrow, and by numpy. All sums are compared.
+10,000,000 DOUBLEs are summed after `x * 1.5 + 2`: as an expression, as a function in SQL, as one in WebAssembly, as one in Python that gets
+batches or the whole table, as a Python UDF of DuckDB that computes with pyarrow, and by numpy. All sums are compared. Then the time of an empty
+call, in process and over Flight, and the latencies of queries beside calls.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +44,38 @@ QUIVER_FUNCTION(nothing) {
 }
 """
 
+PYTHON = """
+CREATE FUNCTION line_in_python(x DOUBLE) RETURNS DOUBLE LANGUAGE python IMMUTABLE AS $$
+import numpy as np
+
+def line_in_python(x):
+    return np.asarray(x) * 1.5 + 2
+$$;
+CREATE FUNCTION total(t TABLE) RETURNS TABLE (total DOUBLE) LANGUAGE python AS $$
+def total(t):
+    return {"total": [sum(float((chunk.to_numpy() * 1.5 + 2).sum()) for chunk in t["x"].chunks)]}
+$$;
+CREATE FUNCTION nothing_in_python(x DOUBLE) RETURNS DOUBLE LANGUAGE python IMMUTABLE AS $$
+def nothing_in_python(x):
+    return x
+$$;
+"""
+# As another program, so that the clients share no interpreter with those that are measured.
+CALLERS = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import quiver
+
+def call(con):
+    while True:
+        con.sql("SELECT sum(line_in_python(x)) FROM part").fetchall()
+
+for _ in range(int(sys.argv[3])):
+    threading.Thread(target=call, args=(quiver.connect(sys.argv[2]),), daemon=True).start()
+print("they call", flush=True)
+sys.stdin.read()
+"""
+
 
 def compiled(directory: Path) -> Path:
     module = directory / "line.wasm"
@@ -56,6 +90,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clients", type=int, default=8, help="that query, and as many that call")
     options = parser.parse_args()
     if not (shutil.which("clang") and shutil.which("wasm-ld")):
         print("clang and lld are missing: scripts/deps.sh clients installs them", file=sys.stderr)
@@ -69,6 +104,8 @@ def main() -> int:
         con.sql(f"COPY BLOB line FROM '{compiled(directory)}'")
         con.sql("CREATE FUNCTION line(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
         con.sql("CREATE FUNCTION nothing(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
+        for statement in PYTHON.split(";\n"):
+            con.sql(statement) if statement.strip() else None
         con.sql("CREATE FUNCTION line_in_sql(x DOUBLE) RETURNS DOUBLE RETURN x * 1.5 + 2")
         other = duckdb.connect()
         other.sql(f"SET threads = {options.threads}")
@@ -83,6 +120,8 @@ def main() -> int:
             "expression": lambda: ours("x * 1.5 + 2"),
             "function in SQL": lambda: ours("line_in_sql(x)"),
             "function in WebAssembly": lambda: ours("line(x)"),
+            "function in Python, of batches": lambda: ours("line_in_python(x)"),
+            "function in Python, of the table": lambda: con.sql("SELECT total FROM total('t')").arrow().column(0)[0].as_py(),
             "sum alone": lambda: ours("x"),
             "numpy": lambda: float((values * 1.5 + 2).sum()),
             "DuckDB, expression": lambda: other.sql("SELECT sum(x * 1.5 + 2) FROM t").fetchall()[0][0],
@@ -102,15 +141,70 @@ def main() -> int:
         print(f"{options.rows:,} DOUBLEs, {options.threads} threads, {platform.machine()}, best of {options.rounds}")
         for way, seconds in best.items():
             print(f"| {way} | {seconds * 1e3:.1f} ms | {seconds / best['expression']:.2f} |")
-        calls = []
-        for expression in ["1.0", "nothing(1.0)"]:
-            begin = time.perf_counter()
-            for _ in range(500):
-                con.sql(f"SELECT {expression}").arrow()
-            calls.append((time.perf_counter() - begin) / 500)
-        print(f"a statement: {calls[0] * 1e6:.0f} us; with an empty call {calls[1] * 1e6:.0f} us")
+        print_calls("in process", con)
+        con.sql("CREATE TABLE part AS SELECT x FROM t LIMIT 100000")
         con.close()
+        command = [
+            HERE.parent / "bin" / "quiver",
+            "serve",
+            "--store",
+            directory / "store",
+            "--listen",
+            "127.0.0.1:0",
+            "--python",
+            sys.executable,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            uri = server.stdout.readline().split()[2]
+            with quiver.connect(uri) as con:
+                print_calls("over Flight", con)
+            mixed_load(uri, options.clients)
+            server.terminate()
     return 0
+
+
+def print_calls(where: str, con: quiver.Connection) -> None:
+    calls = []
+    for expression in ["1.0", "nothing(1.0)", "nothing_in_python(1.0)"]:
+        con.sql(f"SELECT {expression}").arrow()
+        begin = time.perf_counter()
+        for _ in range(500):
+            con.sql(f"SELECT {expression}").arrow()
+        calls.append((time.perf_counter() - begin) / 500 * 1e6)
+    print(f"a statement {where}: {calls[0]:.0f} us; with an empty call in WebAssembly {calls[1]:.0f}, in Python {calls[2]:.0f}")
+
+
+def mixed_load(uri: str, clients: int) -> None:
+    """Queries of some clients, alone and beside as many that call a function in Python."""
+    alone = latencies(uri, clients)
+    command = [sys.executable, "-c", CALLERS, str(HERE.parent / "python"), uri, str(clients)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as callers:
+        callers.stdout.readline()
+        time.sleep(2)
+        beside = latencies(uri, clients)
+        callers.kill()
+    for name, found in [("alone", alone), ("beside calls", beside)]:
+        print(f"{clients} clients that query, {name}: p50 {np.percentile(found, 50):.1f} ms, p99 {np.percentile(found, 99):.1f} ms")
+
+
+def latencies(uri: str, clients: int) -> list[float]:
+    """In milliseconds."""
+    found: list[float] = []
+    until = time.perf_counter() + 10
+
+    def query() -> None:
+        with quiver.connect(uri) as con:
+            while time.perf_counter() < until:
+                begin = time.perf_counter()
+                con.sql("SELECT sum(x * 1.5 + 2) FROM part").fetchall()
+                found.append((time.perf_counter() - begin) * 1e3)
+
+    threads = [threading.Thread(target=query) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
 
 
 if __name__ == "__main__":

@@ -62,6 +62,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--kernels", type=words("call", *KERNELS), default=("call", *KERNELS))
     parser.add_argument("--sizes", type=words(*SIZES), default=SIZES, help="of the objects: big (100 MB), small (12 MB)")
     parser.add_argument("--beside", type=words(*APART), default=(), help=f"also {' and '.join(APART)}, which are installed for it")
+    parser.add_argument(
+        "--functions", action="store_true", help="functions in Python that the store keeps, numpy, and dataClay if it is asked for"
+    )
     parser.add_argument("--alone", action="store_true", help=f"without {', '.join(ALWAYS)}")
     parser.add_argument("--repeated", action="store_true", help="also k-means that fetches its points anew in each iteration")
     parser.add_argument("--errors", action="store_true", help="how far results are from exact ones, and no times")
@@ -120,6 +123,11 @@ def processes(kernel: str, options: argparse.Namespace):
     and as many threads call it."""
     both = {"kmeans": (1, options.threads), "multiply": (options.threads,)}.get(kernel, (1,))
     here = sys.executable
+    if options.functions:
+        listed = [("in_memory", here, threads) for threads in both] if kernel != "call" else []
+        listed += [("shipped", here, options.threads)]
+        with_all = (1, options.threads) if kernel in ("kmeans", "multiply") else (1,)
+        return listed + ([("dataclay_ways", options.apart, threads) for threads in with_all] if wants(options, "dataclay") else [])
     if kernel == "call":
         return [("here", here, 1), ("there", here, 1)] + ([("dataclay_ways", options.apart, 1)] if wants(options, "dataclay") else [])
     listed = [("limits", here, options.threads)]

@@ -20,11 +20,11 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS SELECT …"),
     (
         "CREATE FUNCTION",
-        "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] name (parameter type, …) RETURNS type [STRICT] RETURN expr | LANGUAGE wasm AS BLOB b [SYMBOL 'name'] | RETURNS TABLE [(column type, …)] RETURN SELECT …",
+        "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] name (parameter type, …) RETURNS type [STRICT] RETURN expr | LANGUAGE wasm AS BLOB b [SYMBOL 'name'] | LANGUAGE python AS $$ source $$ | RETURNS TABLE [(column type, …)] RETURN SELECT …",
     ),
     (
         "CREATE AGGREGATE",
-        "CREATE [OR REPLACE] AGGREGATE [IF NOT EXISTS] name (parameter type, …) RETURNS type LANGUAGE wasm AS BLOB b [SYMBOL 'name']",
+        "CREATE [OR REPLACE] AGGREGATE [IF NOT EXISTS] name (parameter type, …) RETURNS type LANGUAGE wasm AS BLOB b [SYMBOL 'name'] | LANGUAGE python AS $$ source $$",
     ),
     ("CREATE PROCEDURE", "CREATE [OR REPLACE] PROCEDURE [IF NOT EXISTS] name (parameter type, …) BEGIN statement; … END"),
     ("CALL", "CALL procedure (expr, …)"),

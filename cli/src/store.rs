@@ -73,6 +73,9 @@ pub fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
         spill_dir: args.spill_dir.clone(),
         threads: args.threads,
         maintenance,
+        // Who runs the shell may run any program anyway.
+        python: Some(std::env::var_os("QUIVER_PYTHON").unwrap_or_else(|| "python3".into()).into()),
+        python_imports: "*".into(),
         remote_tables: Some(remote_tables(Credentials::of_environment())),
         ..EngineOptions::default()
     }

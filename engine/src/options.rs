@@ -28,6 +28,10 @@ pub struct EngineOptions {
     pub maintenance: MaintenanceOptions,
     /// The directories in which statements may read and write files, with colons between them; all by default.
     pub file_dirs: Option<PathBuf>,
+    /// The interpreter for functions in Python; by default there may be none.
+    pub python: Option<PathBuf>,
+    /// The modules that such functions may import besides the usual ones, with commas between them; `*` for any.
+    pub python_imports: String,
     /// Access to tables of other nodes; none by default.
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
 }

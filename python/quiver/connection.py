@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import data, hints, names, objects, parameters, substrait
+from . import data, functions, hints, names, objects, parameters, substrait
 from .errors import InterfaceError, NotSupportedError, ProgrammingError
 from .frames import NO_VARIABLES, Frames, Variables, variables_of
 from .result import Result
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .array_object import Array
     from .matrix import Matrix
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _TEMPORARY = re.compile("volatile|temp", re.IGNORECASE)
 MODES = ("create", "append", "replace", "create_append")
 
@@ -68,10 +69,58 @@ class Connection(hints.Hints):
         with self._frames.as_tables(self, query, variables if self.frames else NO_VARIABLES) as used:
             return Result(self, self._backend.execute(text, row), query, params, used)
 
-    def register(self, name: str, rows: Any) -> None:
+    def register(self, name: str | Callable[..., Any], rows: Any = None, **options: Any) -> None:
         """From now on, `name` is a table in the statements of this connection. Each of them reads the rows as they are then. `rows` is
-        what `write` takes, except for a reader."""
-        self._frames.register(name, rows)
+        what `write` takes, except for a reader.
+
+        A function, or a class, in the place of the name is kept in the store, as with `function`, whose options it takes."""
+        if callable(name):
+            if rows is not None:
+                raise ProgrammingError("a function has no rows", hint="con.register('t', rows) makes a table, con.register(f) a function")
+            self.function(**options)(name)
+        else:
+            self._frames.register(name, rows)
+
+    def function(
+        self,
+        returns: Any = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        schema: str | None = None,
+        aggregate: bool = False,
+        immutable: bool = True,
+        strict: bool = False,
+        replace: bool = True,
+    ) -> Callable[[_F], _F]:
+        """A decorator that keeps a function in the store, with its source. It gets arrays of pyarrow, with the values of a batch of rows, and
+        returns as many values; with `aggregate` those of a group, and returns one. With a dict of columns as `returns` it gets values and
+        tables (`pa.Table`), and returns a table. Types are those of SQL, or classes of Python. Of a class each public method is kept: its
+        objects are made of a table.
+
+            @con.function(returns="DOUBLE")
+            def half(x: float): return pc.divide(x, 2)
+
+            con.sql("SELECT half(x) FROM t")
+        """
+
+        def keep(function: _F) -> _F:
+            made = functions.statements(
+                function,
+                name=name,
+                schema=schema,
+                parameters=parameters,
+                returns=returns,
+                aggregate=aggregate,
+                immutable=immutable,
+                strict=strict,
+                replace=replace,
+            )
+            for statement in list(made):
+                self._sql(statement)
+            return function
+
+        return keep
 
     def unregister(self, name: str) -> None:
         self._frames.unregister(name)

@@ -105,7 +105,8 @@ class OpenStore:
 
     def __init__(self, path: str | None, options: dict[str, Any]):
         self.path, self.options = path, options
-        self.database = _quiver.Database(path, **options)
+        # Functions in Python run in processes of the same interpreter; a program that embeds Python may have none.
+        self.database = _quiver.Database(path, python=sys.executable or None, **options)
         self.users = 0
 
     @classmethod

@@ -43,7 +43,7 @@ impl Drop for Threads {
 impl Database {
     /// Opens the store at `path`, or a temporary one without a path.
     #[new]
-    #[pyo3(signature = (path, *, read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads))]
+    #[pyo3(signature = (path, *, read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads, python))]
     fn open(
         py: Python<'_>,
         path: Option<PathBuf>,
@@ -52,6 +52,7 @@ impl Database {
         query_memory_limit_bytes: Option<u64>,
         spill_dir: Option<PathBuf>,
         threads: Option<usize>,
+        python: Option<PathBuf>,
     ) -> PyResult<Database> {
         let options = EngineOptions {
             read_only,
@@ -59,6 +60,9 @@ impl Database {
             query_memory_limit_bytes,
             spill_dir,
             threads,
+            python,
+            // Who runs this process may import anything anyway.
+            python_imports: "*".into(),
             remote_tables: Some(remote_tables(Credentials::of_environment())),
             ..EngineOptions::default()
         };

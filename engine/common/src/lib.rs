@@ -23,3 +23,4 @@ pub mod tensors;
 pub mod trace;
 pub mod type_names;
 pub mod types;
+pub mod user_functions;

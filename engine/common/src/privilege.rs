@@ -21,11 +21,13 @@ pub enum Privilege {
     Files,
     /// All of the others, and the right to alter the object, to drop it, and to grant privileges on it.
     Ownership,
+    /// To create functions in Python.
+    CreatePython,
 }
 
 use Privilege::*;
 
-const ALL: [Privilege; 10] = [Select, Insert, Update, Delete, Truncate, Create, Execute, Usage, Files, Ownership];
+const ALL: [Privilege; 11] = [Select, Insert, Update, Delete, Truncate, Create, Execute, Usage, Files, Ownership, CreatePython];
 
 impl Privilege {
     /// The word in statements and in the store.
@@ -40,6 +42,7 @@ impl Privilege {
             Execute => "EXECUTE",
             Usage => "USAGE",
             Files => "FILES",
+            CreatePython => "CREATE FUNCTION (PYTHON)",
             Ownership => OWNERSHIP,
         }
     }
@@ -56,7 +59,7 @@ impl Privilege {
     /// The privileges that apply to an object of this kind.
     pub fn on(object: &GrantObject) -> &'static [Privilege] {
         match object {
-            GrantObject::Store => &[Create, Files],
+            GrantObject::Store => &[Create, Files, CreatePython],
             GrantObject::Schema(_) => &[Select, Insert, Update, Delete, Truncate, Create, Execute, Usage, Ownership],
             GrantObject::Table(_) => &[Select, Insert, Update, Delete, Truncate, Ownership],
             GrantObject::View(..) | GrantObject::Group(_) | GrantObject::Blob(_) => &[Select, Ownership],

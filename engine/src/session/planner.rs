@@ -12,6 +12,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::dml::RowChangePlanner;
 use kernels::matrix::{ProductPlanner, with_products};
+use python_functions::PythonTablePlanner;
 use semantics::functions::with_computed_values;
 use semantics::optimizer::{with_null_safe_keys, with_operator_columns};
 
@@ -21,7 +22,11 @@ pub struct StatementPlanner;
 #[async_trait]
 impl QueryPlanner for StatementPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RowChangePlanner), Arc::new(ProductPlanner)]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
+            Arc::new(RowChangePlanner),
+            Arc::new(ProductPlanner),
+            Arc::new(PythonTablePlanner),
+        ]);
         let multiplied = with_products(plan, session.config_options())?;
         let plan = multiplied.as_ref().unwrap_or(plan);
         let keyed = with_null_safe_keys(plan)?;

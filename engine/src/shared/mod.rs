@@ -15,6 +15,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use pmem_store::{Store, StoreOptions};
+use python_functions::{PythonOptions, PythonWorkers};
 use tempfile::TempDir;
 
 use crate::audit::{AuditWriter, OpenAuditWriter};
@@ -55,6 +56,8 @@ pub struct EngineShared {
     pub file_directories: FileDirectories,
     /// Made when the first function of a module is called.
     pub modules: OnceLock<Modules>,
+    /// The processes of functions in Python; `None` where there may be none.
+    pub python: Option<Arc<PythonWorkers>>,
     // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
@@ -94,6 +97,9 @@ impl EngineShared {
             file_directories: FileDirectories::of(options.file_dirs.as_deref()),
             remote_tables: options.remote_tables,
             modules: OnceLock::new(),
+            python: options
+                .python
+                .map(|interpreter| Arc::new(PythonWorkers::new(PythonOptions::new(interpreter, &options.python_imports), partitions))),
             _temporary: temporary,
         };
         shared.maintenance.start();

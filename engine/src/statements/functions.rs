@@ -24,7 +24,8 @@ use sql::functions::{
     table_calls_of, table_query,
 };
 use sql::{FunctionStatement, Parsed, kept_statement};
-use table::catalog::{UserFunction, aggregate, inline_definition, is_built_in, kernel, module_bytes, resolve, statement_of};
+use table::access::Authorization;
+use table::catalog::{UserFunction, check_code, inline_definition, is_built_in, module_bytes, resolve, statement_of};
 use wasm_functions::content_hash;
 
 /// The parser takes their calls for something else.
@@ -131,12 +132,13 @@ fn called_in(definition: &FunctionDefinition) -> &'static str {
     if definition.is_scalar() { "expressions" } else { "FROM" }
 }
 
-/// The types of parameters in this session; there is a column for each.
+/// The types of the parameters that are no tables, in this session.
 pub async fn parameter_types(ctx: &StatementContext, parameters: &[Parameter]) -> Result<Vec<FieldRef>, EngineError> {
+    let parameters: Vec<Parameter> = parameters.iter().filter(|parameter| !parameter.is_table()).cloned().collect();
     if parameters.is_empty() {
         return Ok(Vec::new());
     }
-    let plan = ctx.plan_query(statement_of(signature_query(parameters).map_err(malformed)?), Vec::new()).await?;
+    let plan = ctx.plan_query(statement_of(signature_query(&parameters).map_err(malformed)?), Vec::new()).await?;
     Ok(plan.schema().fields().iter().map(Arc::clone).collect())
 }
 
@@ -148,15 +150,10 @@ async fn check_body(ctx: &StatementContext, definition: &FunctionDefinition) -> 
             let plan = ctx.plan_query(statement_of(scalar_query(definition, returns, query).map_err(malformed)?), Vec::new()).await?;
             inline_definition(definition, plan)?;
         }
-        FunctionBody::Module { returns, module, is_aggregate } => {
-            let mut types = definition.parameters.clone();
-            types.push(Parameter { name: "__result".into(), data_type: returns.clone() });
-            let mut fields = parameter_types(ctx, &types).await?;
-            let returns = fields.pop().ok_or_else(|| EngineError::internal("a function without a result"))?;
-            match is_aggregate {
-                true => drop(aggregate(&ctx.catalog, &ctx.state, definition, module, fields, returns)?),
-                false => drop(kernel(&ctx.catalog, &ctx.state, definition, module, fields, returns)?),
-            }
+        FunctionBody::Module { .. } => check_code(&ctx.catalog, &ctx.state, definition).await?,
+        FunctionBody::Python { .. } => {
+            ctx.catalog.check(Authorization::create_python)?;
+            check_code(&ctx.catalog, &ctx.state, definition).await?;
         }
         FunctionBody::Table { columns, query } => {
             check_recursion(ctx, definition, &statement_of(query.as_ref().clone()))?;
@@ -207,7 +204,7 @@ fn check_recursion(ctx: &StatementContext, definition: &FunctionDefinition, body
 fn body_of(definition: &FunctionDefinition) -> Option<Statement> {
     match &definition.body {
         FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } => Some(statement_of(query.as_ref().clone())),
-        FunctionBody::Procedure { .. } | FunctionBody::Module { .. } => None,
+        FunctionBody::Procedure { .. } | FunctionBody::Module { .. } | FunctionBody::Python { .. } => None,
     }
 }
 

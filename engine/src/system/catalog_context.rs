@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::catalog::SchemaProvider;
+use python_functions::PythonWorkers;
 
 use super::provider::SystemSchema;
 use crate::shared::EngineShared;
@@ -37,6 +38,10 @@ impl CatalogContext for EngineShared {
         let directory = (!self.store.is_read_only()).then(|| self.store.path().join(COMPILED_MODULES));
         let modules = Modules::new(directory).map_err(|error| EngineError::internal(error.to_string()))?;
         Ok(self.modules.get_or_init(|| modules))
+    }
+
+    fn python(&self) -> Option<&Arc<PythonWorkers>> {
+        self.python.as_ref()
     }
 
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider> {

@@ -8,7 +8,7 @@ use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::pushed_filters::of_objects;
 use super::source::Source;
 use common::error::EngineError;
-use sql::functions::{FunctionBody, FunctionDefinition};
+use sql::functions::FunctionDefinition;
 use table::catalog::UserFunction;
 
 struct Row {
@@ -29,7 +29,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("object_id", numbers(rows.iter().map(|row| Some(row.object.id))), REQUIRED),
         ("schema_name", texts(rows.iter().map(|row| Some(&row.object.namespace))), REQUIRED),
         ("name", texts(rows.iter().map(|row| Some(&row.object.name))), REQUIRED),
-        ("kind", texts(rows.iter().map(|row| Some(kind(&row.definition)))), REQUIRED),
+        ("kind", texts(rows.iter().map(|row| Some(row.definition.kind_word()))), REQUIRED),
         ("parameters", texts(rows.iter().map(|row| Some(&row.parameters))), REQUIRED),
         ("returns", texts(rows.iter().map(|row| row.returns.as_ref())), OPTIONAL),
         ("is_strict", booleans(rows.iter().map(|row| Some(row.definition.is_strict))), REQUIRED),
@@ -56,13 +56,4 @@ fn of_source(source: &Source<'_>) -> Result<Vec<Row>> {
         }));
     }
     Ok(rows)
-}
-
-fn kind(definition: &FunctionDefinition) -> &'static str {
-    match definition.body {
-        FunctionBody::Module { is_aggregate: true, .. } => "aggregate",
-        FunctionBody::Scalar { .. } | FunctionBody::Module { .. } => "scalar",
-        FunctionBody::Table { .. } => "table",
-        FunctionBody::Procedure { .. } => "procedure",
-    }
 }

@@ -5,22 +5,21 @@
 //! travel as bytes.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, UInt32Array};
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
 use super::WasmError;
-use super::instance::{Instance, Limits, StopCheck};
+use super::instance::{Instance, StopCheck};
 use super::module::CompiledModule;
-use super::types::{as_type, guest_field, guest_type};
+use super::types::{guest_field, guest_type};
 use common::memory::StatementMemory;
+use common::user_functions::{AggregateKernel, FunctionLimits, UserAggregate, as_type};
 
 /// A state is no place for the rows themselves.
 const STATE_BYTES_MAX: u32 = 1 << 20;
@@ -32,12 +31,10 @@ pub struct WasmAggregate {
     /// What the names of the exports begin with.
     symbol: String,
     module: Arc<CompiledModule>,
-    parameters: Fields,
     guest_parameters: Fields,
     returns: FieldRef,
     guest_returns: DataType,
-    limits: Limits,
-    signature: Signature,
+    limits: FunctionLimits,
     state_bytes: u32,
     memory: Option<StatementMemory>,
 }
@@ -49,9 +46,9 @@ pub fn aggregate_function(
     name: &str,
     symbol: &str,
     module: Arc<CompiledModule>,
-    parameters: &[FieldRef],
+    parameters: &Fields,
     returns: FieldRef,
-    limits: Limits,
+    limits: FunctionLimits,
     memory: Option<StatementMemory>,
 ) -> Result<AggregateUDF, WasmError> {
     for step in ["state_bytes", "update", "merge", "finish"] {
@@ -60,17 +57,14 @@ pub fn aggregate_function(
     module.check("quiver_states")?;
     let guest_parameters: Fields = parameters.iter().map(guest_field).collect::<Result<_, WasmError>>()?;
     let guest_returns = guest_type(returns.data_type())?;
-    let types = parameters.iter().map(|field| field.data_type().clone()).collect();
     let mut aggregate = WasmAggregate {
         name: name.to_string(),
         symbol: symbol.to_string(),
         module,
-        parameters: parameters.iter().cloned().collect(),
         guest_parameters,
-        returns,
+        returns: Arc::clone(&returns),
         guest_returns,
         limits,
-        signature: Signature::exact(types, Volatility::Immutable),
         state_bytes: 0,
         memory,
     };
@@ -79,14 +73,10 @@ pub fn aggregate_function(
         return Err(WasmError::Failed(format!("{symbol}_state_bytes returns {state_bytes}, and a state has 1 to {STATE_BYTES_MAX} bytes")));
     }
     aggregate.state_bytes = state_bytes;
-    Ok(AggregateUDF::from(aggregate))
+    Ok(UserAggregate::udaf(name, parameters, returns, Box::new(aggregate)))
 }
 
 impl WasmAggregate {
-    fn identity(&self) -> (&str, &str, &str, &Fields, &Field, Limits) {
-        (&self.name, &self.symbol, &self.module.hash, &self.parameters, &self.returns, self.limits)
-    }
-
     fn instance(&self) -> Result<Instance, WasmError> {
         let pool = self
             .memory
@@ -177,7 +167,7 @@ impl Groups {
         self.grow(taken)?;
         let export = format!("{}_finish", self.function.symbol);
         let results = self.instance.finish_states(&export, taken, &self.function.guest_returns)?;
-        as_type(&results, self.function.returns.data_type())
+        Ok(as_type(&results, self.function.returns.data_type())?)
     }
 }
 
@@ -263,57 +253,20 @@ impl Accumulator for OneGroup {
     }
 }
 
-impl fmt::Debug for WasmAggregate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WasmAggregate").field("name", &self.name).field("symbol", &self.symbol).finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for WasmAggregate {
-    fn eq(&self, other: &WasmAggregate) -> bool {
-        self.identity() == other.identity()
-    }
-}
-
-impl Eq for WasmAggregate {}
-
-impl Hash for WasmAggregate {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.identity().hash(state);
-    }
-}
-
-impl AggregateUDFImpl for WasmAggregate {
-    fn name(&self) -> &str {
-        &self.name
+impl AggregateKernel for WasmAggregate {
+    fn identity(&self) -> String {
+        format!("{} {} {:?}", self.module.hash, self.symbol, self.limits)
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
+    fn state_fields(&self, name: &str) -> Vec<FieldRef> {
+        vec![Arc::new(Field::new(format!("{name}[state]"), DataType::FixedSizeBinary(self.state_bytes as i32), true))]
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        internal_err!("the result has a field")
-    }
-
-    fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
-        Ok(Arc::new(self.returns.as_ref().clone().with_name(&self.name).with_nullable(true)))
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        let name = format!("{}[state]", args.name);
-        Ok(vec![Arc::new(Field::new(name, DataType::FixedSizeBinary(self.state_bytes as i32), true))])
-    }
-
-    fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+    fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(OneGroup(self.groups()?)))
     }
 
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
-        true
-    }
-
-    fn create_groups_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+    fn groups_accumulator(&self) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(self.groups()?))
     }
 }

@@ -15,17 +15,11 @@ use super::from_guest;
 use super::guest_memory::GuestMemory;
 use super::layout::{ALIGNMENT, ARRAY_BYTES, ARRAY_LENGTH};
 use super::to_guest::{GuestWriter, size_bytes};
+use common::user_functions::FunctionLimits;
 
 /// What a function says of itself is cut here.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
 const TABLE_ELEMENTS_MAX: usize = 1 << 16;
-
-/// What one call may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Limits {
-    pub memory_bytes: usize,
-    pub time_ms: u64,
-}
 
 /// Whether the call is to be stopped, asked every few milliseconds.
 pub type StopCheck = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -37,7 +31,7 @@ enum Stop {
 }
 
 pub struct CallState {
-    limits: Limits,
+    limits: FunctionLimits,
     until: Instant,
     is_cancelled: Option<StopCheck>,
     stopped: Option<Stop>,
@@ -69,7 +63,7 @@ impl Instance {
     pub(super) fn new(
         linked: &InstancePre<CallState>,
         clock: Arc<EpochClock>,
-        limits: Limits,
+        limits: FunctionLimits,
         reservation: MemoryReservation,
     ) -> Result<Instance, WasmError> {
         let until = Instant::now() + Duration::from_millis(limits.time_ms);

@@ -19,8 +19,7 @@ mod scalar;
 mod to_guest;
 mod types;
 
-pub use aggregate::{WasmAggregate, aggregate_function};
+pub use aggregate::aggregate_function;
 pub use error::WasmError;
-pub use instance::Limits;
 pub use module::{CompiledModule, Modules, content_hash};
-pub use scalar::{WasmScalar, scalar_function};
+pub use scalar::scalar_function;

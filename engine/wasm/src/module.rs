@@ -13,7 +13,8 @@ use wasmtime::{Config, Engine, Linker, Module};
 
 use super::clock::EpochClock;
 use super::error::WasmError;
-use super::instance::{CallState, Instance, Limits};
+use super::instance::{CallState, Instance};
+use common::user_functions::FunctionLimits;
 
 /// The stack of a call; threads of statements have more.
 const STACK_BYTES: usize = 512 << 10;
@@ -121,7 +122,7 @@ fn write_file(path: &Path, code: &[u8]) -> std::io::Result<()> {
 }
 
 impl CompiledModule {
-    pub fn instance(&self, limits: Limits, reservation: MemoryReservation) -> Result<Instance, WasmError> {
+    pub fn instance(&self, limits: FunctionLimits, reservation: MemoryReservation) -> Result<Instance, WasmError> {
         Instance::new(&self.linked, Arc::clone(&self.clock), limits, reservation)
     }
 

@@ -162,7 +162,7 @@ impl Field {
             Field::MillisecondsOrAny(at) => Some(time_text(Duration::from_millis(at(config).unwrap_or(0)))),
             Field::Path(at) => at(config).as_ref().map(|path| path.display().to_string()),
             Field::UrlOrNone(at) => at(config).clone(),
-            Field::Word(_, at) | Field::Text(at) => Some(at(config).clone()),
+            Field::Word(_, at) | Field::Text(at) => Some(at(config).clone()).filter(|text| !text.is_empty()),
         }
     }
 }

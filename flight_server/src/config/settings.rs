@@ -157,6 +157,18 @@ pub const SETTINGS: &[Setting] = &[
             "directories, with colons between them, in which statements of users with the privilege FILES may read and write files",
         )
     },
+    Setting {
+        unset: "none: there are no functions in Python",
+        ..setting("python", Field::Path(|c| &mut c.engine.python), "the interpreter for functions in Python; it needs the package pyarrow")
+    },
+    Setting {
+        unset: "none",
+        ..setting(
+            "python_imports",
+            Field::Text(|c| &mut c.engine.python_imports),
+            "modules that functions in Python may import besides numpy, pyarrow and what computes of the standard library, with commas; *: any",
+        )
+    },
     global(
         "compaction_rate",
         Field::SizeOrNone(|c| &mut c.engine.maintenance.rate_bytes_per_s),

@@ -4,6 +4,7 @@
 //! with it the bytes of a segment that is compacted or dropped meanwhile.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, RecordBatch};
@@ -83,6 +84,12 @@ impl LiveMemory {
     fn segment_of(&self, buffer: &Buffer) -> Option<usize> {
         let before = self.segments.range(..=buffer.as_ptr().addr()).next_back();
         before.filter(|(_, (mapping, _))| mapping.contains(buffer.as_ptr(), buffer.len())).map(|(first, _)| *first)
+    }
+
+    /// The segment's file that the buffer points into, and where the buffer begins in it.
+    pub fn file_of(&self, buffer: &Buffer) -> Option<(&Path, usize)> {
+        let (start, (mapping, _)) = self.segments.get_key_value(&self.segment_of(buffer)?)?;
+        Some((mapping.path(), buffer.as_ptr().addr() - start))
     }
 
     /// Whether the buffer has memory of its own.

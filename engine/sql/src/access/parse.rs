@@ -14,8 +14,9 @@ use common::privilege::Privilege;
 
 const CREATE_USER: &str = "CREATE USER [IF NOT EXISTS] name PASSWORD 'text' [ADMIN]";
 const ALTER_USER: &str = "ALTER USER name PASSWORD 'text', ALTER USER name ADMIN or ALTER USER name NOT ADMIN";
-const GRANT: &str = "GRANT SELECT, … ON [TABLE] t | SCHEMA s TO name, GRANT FILES TO name or GRANT role TO name";
-const REVOKE: &str = "REVOKE SELECT, … ON [TABLE] t | SCHEMA s FROM name, REVOKE FILES FROM name or REVOKE role FROM name";
+const GRANT: &str =
+    "GRANT SELECT, … ON [TABLE] t | SCHEMA s TO name, GRANT FILES TO name, GRANT CREATE FUNCTION (python) TO name or GRANT role TO name";
+const REVOKE: &str = "REVOKE SELECT, … ON [TABLE] t | SCHEMA s FROM name, REVOKE FILES FROM name, REVOKE CREATE FUNCTION (python) FROM name or REVOKE role FROM name";
 
 /// The statement, if it is one of these.
 pub fn parse_access(tokens: &[TokenWithSpan]) -> Result<Option<AccessStatement>, EngineError> {
@@ -122,7 +123,11 @@ fn publish(words: &mut TokenReader<'_>) -> Option<GrantClause> {
 
 /// `None` for wrong syntax; an error for what is not supported.
 fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<GrantClause>, EngineError> {
-    let Some(things) = things(words)? else { return Ok(None) };
+    let things = match words.accept(&["CREATE", "FUNCTION"]) {
+        true => of_language(words),
+        false => things(words)?,
+    };
+    let Some(things) = things else { return Ok(None) };
     let on = if words.accept(&["ON"]) { Some(object(words)?) } else { None };
     if !words.accept(&[before_names]) {
         return Ok(None);
@@ -140,6 +145,11 @@ fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<Grant
         (PrivilegeList::Named(names), None) if names == ["files"] => {
             Some(GrantClause::Privileges { privileges: GrantedPrivileges::These(vec![Privilege::Files]), on: GrantTarget::Store, whom })
         }
+        (PrivilegeList::Python, None) => {
+            let privileges = GrantedPrivileges::These(vec![Privilege::CreatePython]);
+            Some(GrantClause::Privileges { privileges, on: GrantTarget::Store, whom })
+        }
+        (PrivilegeList::Python, Some(_)) => None,
         (PrivilegeList::Named(roles), None) => match roles.iter().find(|role| Privilege::of_word(role).is_some()) {
             Some(privilege) => return Err(without_object(&privilege.to_uppercase())),
             None => Some(GrantClause::Roles { roles, whom }),
@@ -153,6 +163,14 @@ enum PrivilegeList {
     All,
     /// The names of privileges or roles.
     Named(Vec<String>),
+    /// CREATE FUNCTION (python)
+    Python,
+}
+
+/// Functions in SQL and WebAssembly need no privilege but CREATE on their schema.
+fn of_language(words: &mut TokenReader<'_>) -> Option<PrivilegeList> {
+    let is_python = words.accept_token(&Token::LParen) && words.accept(&["PYTHON"]) && words.accept_token(&Token::RParen);
+    is_python.then_some(PrivilegeList::Python)
 }
 
 fn things(words: &mut TokenReader<'_>) -> Result<Option<PrivilegeList>, EngineError> {

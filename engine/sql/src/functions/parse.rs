@@ -13,7 +13,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::bodies::select_of;
 use super::body_names::check_names;
 use super::statement::{
-    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, ResultColumn,
+    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, PythonCode, PythonReturns,
+    ResultColumn,
 };
 use crate::from_first::select_all;
 use crate::locate::PositionFinder;
@@ -158,8 +159,16 @@ fn kind_of(words: &[&Token], at: usize) -> Kind {
 struct Clauses {
     is_strict: bool,
     volatility: Option<Volatility>,
-    is_wasm: bool,
+    language: Language,
     returns: Option<Returns>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Language {
+    #[default]
+    Sql,
+    Wasm,
+    Python,
 }
 
 enum Returns {
@@ -184,17 +193,21 @@ fn create(
         let message = format!("two parameters of \"{}\" are called \"{}\"", name.table(), twice.name);
         return Err(EngineError::Sql { message, position: None, hint: None }.into());
     }
-    let Clauses { is_strict, volatility, is_wasm, returns } = clauses(parser, kind)?;
+    let Clauses { is_strict, volatility, language, returns } = clauses(parser, kind)?;
     let is_aggregate = kind == Kind::Aggregate;
-    if is_aggregate && (!is_wasm || is_strict) {
-        let (what, hint) = match is_wasm {
-            true => ("STRICT for an aggregate", "the function itself leaves out NULL"),
-            false => (
-                "CREATE AGGREGATE in SQL",
-                "LANGUAGE wasm has them; a function in SQL may have a subquery with the aggregates that there are",
-            ),
-        };
-        return Err(EngineError::unsupported(what, Some(hint)).into());
+    if is_aggregate && language == Language::Sql {
+        let hint = "LANGUAGE wasm and LANGUAGE python have them; a function in SQL may have a subquery with the aggregates that there are";
+        return Err(EngineError::unsupported("CREATE AGGREGATE in SQL", Some(hint)).into());
+    }
+    if is_strict && (is_aggregate || language == Language::Python && matches!(returns, Some(Returns::Table(_)))) {
+        let what = if is_aggregate { "STRICT for an aggregate" } else { "STRICT for a function of tables" };
+        return Err(EngineError::unsupported(what, Some("the function itself leaves out NULL")).into());
+    }
+    if let Some(parameter) = parameters.iter().find(|parameter| parameter.is_table())
+        && !(language == Language::Python && matches!(returns, Some(Returns::Table(_))))
+    {
+        let hint = "a function in Python that RETURNS TABLE (…) is given tables; a function in SQL names those that it reads";
+        return Err(EngineError::unsupported(format!("the parameter \"{}\" of type TABLE", parameter.name), Some(hint)).into());
     }
     let volatility = volatility.unwrap_or(Volatility::Volatile);
     let body = match returns {
@@ -203,9 +216,24 @@ fn create(
             let token = parser.peek_token();
             return Ok(parser.expected("RETURNS and a type", token)?);
         }
-        Some(Returns::Value(returns)) if is_wasm => FunctionBody::Module { returns, module: module(parser, name.table())?, is_aggregate },
-        Some(Returns::Table(_)) if is_wasm => {
-            let hint = "it returns a value for each row; a function in SQL may make rows of that";
+        Some(returns) if language == Language::Python => {
+            let code = python(parser, name.table())?;
+            let returns = match returns {
+                Returns::Value(returns) if is_aggregate => PythonReturns::Aggregate(returns),
+                Returns::Value(returns) => PythonReturns::Value(returns),
+                Returns::Table(columns) if columns.is_empty() => {
+                    let hint = "write RETURNS TABLE (name type, …): the query is planned before the function runs";
+                    return Err(EngineError::unsupported("RETURNS TABLE without columns for a function in Python", Some(hint)).into());
+                }
+                Returns::Table(columns) => PythonReturns::Table(columns),
+            };
+            FunctionBody::Python { returns, code }
+        }
+        Some(Returns::Value(returns)) if language == Language::Wasm => {
+            FunctionBody::Module { returns, module: module(parser, name.table())?, is_aggregate }
+        }
+        Some(Returns::Table(_)) if language == Language::Wasm => {
+            let hint = "it returns a value for each row; LANGUAGE python may return tables, and a function in SQL may make rows of values";
             return Err(EngineError::unsupported("LANGUAGE wasm for a function that RETURNS TABLE", Some(hint)).into());
         }
         Some(Returns::Value(returns)) => FunctionBody::Scalar { returns, query: finished(sql, query(parser, dialect, limit, true)?)? },
@@ -251,10 +279,15 @@ fn clauses(parser: &mut Parser<'_>, kind: Kind) -> Result<Clauses, Refused> {
             }
             () if accept(parser, &["LANGUAGE"]) => {
                 let language = name(parser)?;
-                clauses.is_wasm = language.eq_ignore_ascii_case("wasm");
-                if !clauses.is_wasm && !language.eq_ignore_ascii_case("sql") {
-                    return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some("there are sql and wasm")).into());
-                }
+                clauses.language = match () {
+                    () if language.eq_ignore_ascii_case("sql") => Language::Sql,
+                    () if kind != Kind::Procedure && language.eq_ignore_ascii_case("wasm") => Language::Wasm,
+                    () if kind != Kind::Procedure && language.eq_ignore_ascii_case("python") => Language::Python,
+                    () => {
+                        let hint = "there are sql, wasm and python, and procedures are in SQL";
+                        return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some(hint)).into());
+                    }
+                };
             }
             () if kind == Kind::Function && accept(parser, &["RETURNS", "TABLE"]) => {
                 let columns = match parser.peek_token().token {
@@ -281,15 +314,28 @@ fn module(parser: &mut Parser<'_>, function: &str) -> Result<ModuleSource, Refus
     Ok(ModuleSource { blob, symbol, hash })
 }
 
+/// `AS $$ source $$ [SYMBOL 'name']`
+fn python(parser: &mut Parser<'_>, function: &str) -> Result<PythonCode, Refused> {
+    expect(parser, &["AS"])?;
+    let source = quoted_text(parser, "the source in quotes: $$ … $$")?;
+    let symbol = if accept(parser, &["SYMBOL"]) { parser.parse_literal_string()? } else { function.to_string() };
+    end(parser)?;
+    Ok(PythonCode { source, symbol })
+}
+
+fn quoted_text(parser: &mut Parser<'_>, expected: &str) -> Parsed<String> {
+    let token = parser.next_token();
+    match token.token {
+        Token::SingleQuotedString(text) => Ok(text),
+        Token::DollarQuotedString(text) => Ok(text.value),
+        _ => parser.expected(expected, token),
+    }
+}
+
 /// RETURN and an expression or a query, or AS and a query in quotes. That of a scalar function is `SELECT body`.
 fn query(parser: &mut Parser<'_>, dialect: &dyn Dialect, limit: usize, is_scalar: bool) -> Result<Box<Query>, Refused> {
     let query = if accept(parser, &["AS"]) {
-        let token = parser.next_token();
-        let text = match token.token {
-            Token::SingleQuotedString(text) => text,
-            Token::DollarQuotedString(text) => text.value,
-            _ => return Ok(parser.expected("the body in quotes", token)?),
-        };
+        let text = quoted_text(parser, "the body in quotes")?;
         let query = quoted_query(&text, dialect, limit)?;
         match is_scalar && !is_bare_select(&query) {
             true => select_of(Expr::Subquery(Box::new(query)))?,

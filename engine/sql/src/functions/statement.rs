@@ -61,10 +61,27 @@ pub enum FunctionBody {
     Scalar { returns: DataType, query: Box<Query> },
     /// A function of a module in WebAssembly, which is the content of a blob.
     Module { returns: DataType, module: ModuleSource, is_aggregate: bool },
+    /// A function in Python: one of values, an aggregate, or one of tables.
+    Python { returns: PythonReturns, code: PythonCode },
     /// Without columns it returns those of the query.
     Table { columns: Vec<ResultColumn>, query: Box<Query> },
     /// The texts of the statements.
     Procedure { statements: Vec<String> },
+}
+
+#[derive(Debug, Clone)]
+pub enum PythonReturns {
+    Value(DataType),
+    /// A value for each group.
+    Aggregate(DataType),
+    Table(Vec<ResultColumn>),
+}
+
+#[derive(Debug, Clone)]
+pub struct PythonCode {
+    pub source: String,
+    /// The function in the source, or a method of a class: `Series.fit`.
+    pub symbol: String,
 }
 
 #[derive(Debug, Clone)]
@@ -76,18 +93,47 @@ pub struct ModuleSource {
     pub hash: Option<String>,
 }
 
+impl Parameter {
+    /// Whether a table is given for it.
+    pub fn is_table(&self) -> bool {
+        self.data_type == DataType::Table(None)
+    }
+}
+
 impl FunctionDefinition {
     /// Whether expressions call it.
     pub fn is_scalar(&self) -> bool {
-        matches!(self.body, FunctionBody::Scalar { .. } | FunctionBody::Module { is_aggregate: false, .. })
+        matches!(
+            self.body,
+            FunctionBody::Scalar { .. }
+                | FunctionBody::Module { is_aggregate: false, .. }
+                | FunctionBody::Python { returns: PythonReturns::Value(_), .. }
+        )
     }
 
     pub fn is_aggregate(&self) -> bool {
-        matches!(self.body, FunctionBody::Module { is_aggregate: true, .. })
+        matches!(
+            self.body,
+            FunctionBody::Module { is_aggregate: true, .. } | FunctionBody::Python { returns: PythonReturns::Aggregate(_), .. }
+        )
     }
 
     pub fn language(&self) -> &'static str {
-        if matches!(self.body, FunctionBody::Module { .. }) { "wasm" } else { "sql" }
+        match self.body {
+            FunctionBody::Module { .. } => "wasm",
+            FunctionBody::Python { .. } => "python",
+            _ => "sql",
+        }
+    }
+
+    /// The kind in `system.functions`.
+    pub fn kind_word(&self) -> &'static str {
+        match () {
+            () if self.is_procedure() => "procedure",
+            () if self.is_aggregate() => "aggregate",
+            () if self.is_scalar() => "scalar",
+            () => "table",
+        }
     }
 
     pub fn is_procedure(&self) -> bool {
@@ -112,13 +158,31 @@ impl FunctionDefinition {
     /// What stands behind RETURNS; `None` for a procedure.
     pub fn returns_text(&self) -> Option<String> {
         match &self.body {
-            FunctionBody::Scalar { returns, .. } | FunctionBody::Module { returns, .. } => Some(returns.to_string()),
+            FunctionBody::Scalar { returns, .. }
+            | FunctionBody::Module { returns, .. }
+            | FunctionBody::Python { returns: PythonReturns::Value(returns) | PythonReturns::Aggregate(returns), .. } => {
+                Some(returns.to_string())
+            }
             FunctionBody::Table { columns, .. } if columns.is_empty() => Some("TABLE".to_string()),
-            FunctionBody::Table { columns, .. } => {
+            FunctionBody::Table { columns, .. } | FunctionBody::Python { returns: PythonReturns::Table(columns), .. } => {
                 let columns = columns.iter().map(|column| format!("{} {}", quoted(&column.name), column.data_type));
                 Some(format!("TABLE ({})", columns.collect::<Vec<_>>().join(", ")))
             }
             FunctionBody::Procedure { .. } => None,
+        }
+    }
+
+    /// The result, or its columns, of a function that is not in SQL.
+    pub fn result_columns(&self) -> Vec<Parameter> {
+        match &self.body {
+            FunctionBody::Module { returns, .. }
+            | FunctionBody::Python { returns: PythonReturns::Value(returns) | PythonReturns::Aggregate(returns), .. } => {
+                vec![Parameter { name: "result".into(), data_type: returns.clone() }]
+            }
+            FunctionBody::Python { returns: PythonReturns::Table(columns), .. } => {
+                columns.iter().map(|column| Parameter { name: column.name.clone(), data_type: column.data_type.clone() }).collect()
+            }
+            _ => Vec::new(),
         }
     }
 

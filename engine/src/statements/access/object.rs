@@ -65,7 +65,8 @@ fn named_object(now: &CurrentAccess, object: &ObjectName) -> Result<GrantObject,
 /// The privileges in the store's words; they must apply to the object.
 pub fn words_of(privileges: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
     let possible = Privilege::on(object);
-    let all = || possible.iter().copied().filter(|privilege| !matches!(privilege, Privilege::Ownership | Privilege::Files)).collect();
+    let is_in_all = |privilege: &Privilege| !matches!(privilege, Privilege::Ownership | Privilege::Files | Privilege::CreatePython);
+    let all = || possible.iter().copied().filter(is_in_all).collect();
     let privileges: Vec<Privilege> = match privileges {
         GrantedPrivileges::All => all(),
         GrantedPrivileges::These(privileges) => privileges.clone(),

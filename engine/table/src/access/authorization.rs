@@ -179,6 +179,17 @@ impl Authorization {
         }
     }
 
+    /// Requires the privilege to create functions in Python.
+    pub fn create_python(&self) -> Result<(), EngineError> {
+        match self.effective_privileges.on_store().has(Privilege::CreatePython) {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not create a function in Python: it needs the privilege {}", Privilege::CreatePython),
+                hint: format!("an admin can run: GRANT {} TO {}", Privilege::CreatePython, quoted(self.user())),
+            }),
+        }
+    }
+
     pub fn has_files(&self) -> bool {
         self.effective_privileges.on_store().has(Privilege::Files)
     }

@@ -10,6 +10,7 @@ use crate::scan::StatisticsCache;
 use crate::store_context::StoreContext;
 use common::error::EngineError;
 use common::file_directories::FileDirectories;
+use python_functions::PythonWorkers;
 use wasm_functions::Modules;
 
 pub trait CatalogContext: StoreContext {
@@ -23,6 +24,9 @@ pub trait CatalogContext: StoreContext {
 
     /// The modules of functions in WebAssembly.
     fn modules(&self) -> Result<&Modules, EngineError>;
+
+    /// The processes of functions in Python; `None` where there may be none.
+    fn python(&self) -> Option<&Arc<PythonWorkers>>;
 
     /// The schema `system` as a statement with this catalog sees it. `older` has the tables of the store in a schema of this name.
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider>;

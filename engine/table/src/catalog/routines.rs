@@ -11,7 +11,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 
 use super::user_functions::UserFunction;
 use common::names::CATALOG;
-use sql::functions::{FunctionBody, FunctionDefinition};
+use sql::functions::FunctionDefinition;
 
 pub const ROUTINES: &str = "routines";
 pub const PARAMETERS: &str = "parameters";
@@ -49,14 +49,7 @@ fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch
         text(&|_, definition| Some(if definition.is_procedure() { "PROCEDURE" } else { "FUNCTION" }.into())),
         Arc::new(BooleanArray::from(vec![None; rows.len()])),
         text(&|_, definition| definition.returns_text()),
-        text(&|_, definition| {
-            Some(match definition.body {
-                FunctionBody::Module { is_aggregate: true, .. } => "AGGREGATE".into(),
-                FunctionBody::Scalar { .. } | FunctionBody::Module { .. } => "SCALAR".into(),
-                FunctionBody::Table { .. } => "TABLE".into(),
-                FunctionBody::Procedure { .. } => "PROCEDURE".into(),
-            })
-        }),
+        text(&|_, definition| Some(definition.kind_word().to_uppercase())),
         text(&|function, _| function.object.comment.clone()),
         text(&|function, definition| Some(format!("{}({})", function.object.name, definition.parameters_text()))),
     ];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow::buffer::Buffer;
-use arrow::datatypes::FieldRef;
+use arrow::datatypes::{FieldRef, Fields};
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue, TableReference};
@@ -21,6 +21,7 @@ use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectKind, ObjectRe
 use pmem_store::{Snapshot, StoreError, said_name};
 
 use super::provider::StoreCatalog;
+use super::python_functions::{python_aggregate, python_code, python_scalar, python_table};
 use super::stored_name::resolve;
 use super::view::{error_in_text, nested_state};
 use crate::access::Authorization;
@@ -30,13 +31,15 @@ use common::memory::StatementMemory;
 use common::names::FUNCTION_PARAMETERS;
 use common::privilege::Privilege;
 use common::type_names::{declared_name, qualified};
+use common::user_functions::FunctionLimits;
 use semantics::functions::{InlineDefinition, InlineFunction, is_converted};
 use semantics::optimizer::inline_functions;
 use sql::functions::{
-    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, Parameter, call_query, scalar_query, signature_query, table_query,
+    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, Parameter, PythonReturns, call_query, scalar_query, signature_query,
+    table_query,
 };
 use sql::{FunctionStatement, Parsed, split_statements};
-use wasm_functions::{CompiledModule, Limits, content_hash};
+use wasm_functions::{CompiledModule, content_hash};
 
 /// A function with all its definitions.
 pub struct UserFunction {
@@ -215,13 +218,9 @@ async fn scalar_function(catalog: &StoreCatalog, state: &SessionState, function:
 
 /// The definition of a scalar function, with types.
 async fn planned_definition(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<InlineDefinition> {
-    let (returns, query) = match &definition.body {
-        FunctionBody::Scalar { returns, query } => (returns, query),
-        FunctionBody::Module { returns, module, .. } => {
-            let (parameters, returns) = types_of(catalog, state, definition, returns).await?;
-            return kernel(catalog, state, definition, module, parameters, returns).map_err(EngineError::into_datafusion);
-        }
-        _ => return Err(EngineError::internal("this is no scalar function").into_datafusion()),
+    let FunctionBody::Scalar { returns, query } = &definition.body else {
+        let types = types_of(catalog, state, definition).await?;
+        return kernel(catalog, state, definition, types).map_err(EngineError::into_datafusion);
     };
     let nested = nested_state(catalog, definition.name.table())?;
     let plan = catalog.views.plan(&nested, statement_of(scalar_query(definition, returns, query)?)).await?;
@@ -243,55 +242,84 @@ pub fn inline_definition(definition: &FunctionDefinition, plan: LogicalPlan) -> 
 /// `None` if it is no aggregate, of which there is one definition.
 async fn aggregate_function(catalog: &StoreCatalog, state: &SessionState, function: &UserFunction) -> Result<Option<AggregateUDF>> {
     let [definition] = function.definitions.as_slice() else { return Ok(None) };
-    let FunctionBody::Module { returns, module, is_aggregate: true } = &definition.body else { return Ok(None) };
+    if !definition.is_aggregate() {
+        return Ok(None);
+    }
     function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
-    let (parameters, returns) = types_of(catalog, state, definition, returns).await?;
-    aggregate(catalog, state, definition, module, parameters, returns).map(Some).map_err(EngineError::into_datafusion)
+    let types = types_of(catalog, state, definition).await?;
+    aggregate(catalog, state, definition, types).map(Some).map_err(EngineError::into_datafusion)
 }
 
-/// The types of the parameters and of the result.
-type SignatureTypes = (Vec<FieldRef>, FieldRef);
+/// An error if the code of a function that is not in SQL cannot be used.
+pub async fn check_code(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<(), EngineError> {
+    let types = types_of(catalog, state, definition).await?;
+    match &definition.body {
+        FunctionBody::Python { .. } => {
+            let name = definition.name.table();
+            python_code(catalog, state, definition, &types)?.check().map_err(|error| error.of(name))
+        }
+        _ if definition.is_aggregate() => aggregate(catalog, state, definition, types).map(drop),
+        _ => kernel(catalog, state, definition, types).map(drop),
+    }
+}
+
+/// The types of the parameters that are no tables, and of the result or its columns.
+#[derive(Clone)]
+pub(super) struct SignatureTypes {
+    pub parameters: Fields,
+    pub results: Vec<FieldRef>,
+}
+
+impl SignatureTypes {
+    pub fn result(&self) -> Result<FieldRef, EngineError> {
+        self.results.first().cloned().ok_or_else(|| EngineError::internal("a function without a result"))
+    }
+}
 
 /// They depend on the text and the session's time zone alone, and planning them takes longer than a call.
-async fn types_of(
-    catalog: &StoreCatalog,
-    state: &SessionState,
-    definition: &FunctionDefinition,
-    returns: &ast::DataType,
-) -> Result<SignatureTypes> {
+pub(super) async fn types_of(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<SignatureTypes> {
     static TYPES: LazyLock<Mutex<HashMap<(String, Option<String>), SignatureTypes>>> = LazyLock::new(Mutex::default);
     const TYPES_MAX: usize = 1_000;
     let key = (definition.text.clone(), state.config_options().execution.time_zone.clone());
     if let Some(types) = TYPES.lock().get(&key) {
         return Ok(types.clone());
     }
-    let mut types = definition.parameters.clone();
-    types.push(Parameter { name: "__result".into(), data_type: returns.clone() });
-    let plan = catalog.views.plan(state, statement_of(signature_query(&types)?)).await?;
-    let mut parameters = plan.schema().fields().to_vec();
-    let returns = parameters.pop().ok_or_else(|| EngineError::internal("a function without a result").into_datafusion())?;
+    let mut columns: Vec<Parameter> = definition.parameters.iter().filter(|parameter| !parameter.is_table()).cloned().collect();
+    let count = columns.len();
+    let results = definition.result_columns();
+    columns.extend(results.iter().enumerate().map(|(at, column)| Parameter { name: format!("__result{at}"), ..column.clone() }));
+    let plan = catalog.views.plan(state, statement_of(signature_query(&columns)?)).await?;
+    let (parameters, found) = plan.schema().fields().split_at(count.min(plan.schema().fields().len()));
+    let named = |(field, column): (&FieldRef, &Parameter)| Arc::new(field.as_ref().clone().with_name(&column.name));
+    let types = SignatureTypes { parameters: parameters.into(), results: found.iter().zip(&results).map(named).collect() };
     let mut all = TYPES.lock();
     if all.len() >= TYPES_MAX {
         all.clear();
     }
-    all.insert(key, (parameters.clone(), Arc::clone(&returns)));
-    Ok((parameters, returns))
+    all.insert(key, types.clone());
+    Ok(types)
 }
 
-/// The definition with the function of a module as its body.
-pub fn kernel(
+/// The definition with a function in another language as its body.
+fn kernel(
     catalog: &StoreCatalog,
     state: &SessionState,
     definition: &FunctionDefinition,
-    source: &ModuleSource,
-    parameters: Vec<FieldRef>,
-    returns: FieldRef,
+    types: SignatureTypes,
 ) -> Result<InlineDefinition, EngineError> {
-    let (name, limits) = (definition.name.table(), limits_of(state));
-    let module = compiled_module(catalog, definition, source)?;
-    let function =
-        wasm_functions::scalar_function(name, &source.symbol, module, &parameters, Arc::clone(&returns), definition.volatility, limits);
-    let function = function.map_err(|error| error.of(name))?;
+    let (name, returns) = (definition.name.table(), types.result()?);
+    let function = match &definition.body {
+        FunctionBody::Module { module: source, .. } => {
+            let (module, limits) = (compiled_module(catalog, definition, source)?, limits_of(state));
+            let (parameters, returns) = (&types.parameters, Arc::clone(&returns));
+            let function =
+                wasm_functions::scalar_function(name, &source.symbol, module, parameters, returns, definition.volatility, limits);
+            function.map_err(|error| error.of(name))?
+        }
+        FunctionBody::Python { .. } => python_scalar(catalog, state, definition, &types)?,
+        _ => return Err(EngineError::internal("this is no scalar function")),
+    };
+    let parameters = types.parameters.to_vec();
     let columns: Vec<Expr> = parameters.iter().map(|field| Expr::Column(Column::new(Some(FUNCTION_PARAMETERS), field.name()))).collect();
     let is_null = columns.iter().cloned().map(Expr::is_null).reduce(Expr::or);
     let call = function.call(columns);
@@ -302,26 +330,27 @@ pub fn kernel(
     Ok(InlineDefinition { parameters, returns, body })
 }
 
-/// An aggregate of a module. `state` is that of the statement.
-pub fn aggregate(
+/// An aggregate in another language. `state` is that of the statement.
+fn aggregate(
     catalog: &StoreCatalog,
     state: &SessionState,
     definition: &FunctionDefinition,
-    source: &ModuleSource,
-    parameters: Vec<FieldRef>,
-    returns: FieldRef,
+    types: SignatureTypes,
 ) -> Result<AggregateUDF, EngineError> {
-    let (name, limits) = (definition.name.table(), limits_of(state));
-    let module = compiled_module(catalog, definition, source)?;
+    let (name, returns) = (definition.name.table(), types.result()?);
+    let FunctionBody::Module { module: source, .. } = &definition.body else {
+        return python_aggregate(catalog, state, definition, &types);
+    };
+    let (module, limits) = (compiled_module(catalog, definition, source)?, limits_of(state));
     let memory = StatementMemory::of(state.config_options()).cloned();
-    let function = wasm_functions::aggregate_function(name, &source.symbol, module, &parameters, returns, limits, memory);
+    let function = wasm_functions::aggregate_function(name, &source.symbol, module, &types.parameters, returns, limits, memory);
     function.map_err(|error| error.of(name))
 }
 
-fn limits_of(state: &SessionState) -> Limits {
+pub(super) fn limits_of(state: &SessionState) -> FunctionLimits {
     let settings = switches(state.config_options());
     let memory_bytes = usize::try_from(settings.function_memory_bytes).unwrap_or(usize::MAX);
-    Limits { memory_bytes, time_ms: settings.function_timeout_ms }
+    FunctionLimits { memory_bytes, time_ms: settings.function_timeout_ms }
 }
 
 /// The module with the content that the function was created with.
@@ -377,6 +406,9 @@ pub async fn called_table(
     let plan_of = async {
         function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
         let (definition, values) = called_definition(state, &function, arguments).map_err(EngineError::into_datafusion)?;
+        if let FunctionBody::Python { returns: PythonReturns::Table(_), .. } = &definition.body {
+            return python_table(catalog, state, definition, values).await;
+        }
         let FunctionBody::Table { columns, query } = &definition.body else {
             let what = if definition.is_procedure() { "is a procedure: CALL runs it" } else { "returns values: call it in an expression" };
             let message = format!("{} {what}", function.full_name());
@@ -399,7 +431,8 @@ pub async fn called_table(
 /// parameter.
 pub fn check_arguments(definition: &FunctionDefinition, plan: &LogicalPlan) -> Result<(), EngineError> {
     let LogicalPlan::Projection(projection) = plan else { return Ok(()) };
-    for (column, parameter) in projection.expr.iter().zip(&definition.parameters) {
+    let parameters = definition.parameters.iter().filter(|parameter| !parameter.is_table());
+    for (column, parameter) in projection.expr.iter().zip(parameters) {
         let Expr::Cast(cast) = column.clone().unalias() else { continue };
         let given = cast.expr.get_type(projection.input.schema())?;
         if !is_converted(&given, cast.field.data_type()) {
@@ -445,7 +478,8 @@ fn called_definition<'a>(
         let (Some(position), FunctionArgExpr::Expr(value)) = (position, value) else {
             return refused(format!("{argument} is no argument of {}", definition.signature()), None);
         };
-        if sql::functions::has_columns(value) || is_volatile(state, value) {
+        let is_table = definition.parameters[position].is_table();
+        if !is_table && (sql::functions::has_columns(value) || is_volatile(state, value)) {
             let hint = "a function in FROM takes constants and parameters; a column is compared in WHERE or ON";
             return refused(format!("the argument {value} of {name} is not constant"), Some(hint));
         }

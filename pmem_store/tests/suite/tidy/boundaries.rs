@@ -12,7 +12,7 @@ const NOT_OF_THE_ENGINE: &[&str] =
 const NOT_OF_FLIGHT: &[&str] = &["datafusion", "substrait", "sqlparser", "redb", "libc", "memmap2"];
 
 /// All crates, lowest first: our own crates that each may depend on, and the words that it must not use.
-const CRATES: [(&str, &[&str], &[&str]); 18] = [
+const CRATES: [(&str, &[&str], &[&str]); 19] = [
     ("pmem_store/object_tier", &[], &["arrow", "datafusion", "redb", "libc", "memmap2"]),
     (
         "pmem_store",
@@ -26,8 +26,18 @@ const CRATES: [(&str, &[&str], &[&str]); 18] = [
     ("engine/files", &["common", "semantics"], NOT_OF_THE_ENGINE),
     ("engine/arrays", &["common", "kernels"], NOT_OF_THE_ENGINE),
     ("engine/wasm", &["common"], NOT_OF_THE_ENGINE),
-    ("engine/table", &["pmem_store", "common", "sql", "semantics", "kernels", "files", "arrays", "wasm_functions"], NOT_OF_THE_ENGINE),
-    ("engine", &["pmem_store", "common", "sql", "semantics", "kernels", "files", "arrays", "wasm_functions", "table"], NOT_OF_THE_ENGINE),
+    // It starts processes, and passes descriptors on to them.
+    ("engine/python", &["common", "kernels"], &["redb", "memmap2", "tokio", "prost", "tonic", "hyper", "arrow-flight"]),
+    (
+        "engine/table",
+        &["pmem_store", "common", "sql", "semantics", "kernels", "files", "arrays", "wasm_functions", "python_functions"],
+        NOT_OF_THE_ENGINE,
+    ),
+    (
+        "engine",
+        &["pmem_store", "common", "sql", "semantics", "kernels", "files", "arrays", "wasm_functions", "python_functions", "table"],
+        NOT_OF_THE_ENGINE,
+    ),
     ("substrait_plans", &["engine"], &["redb", "libc", "memmap2", "arrow-ipc", "tonic", "hyper", "arrow-flight"]),
     ("flight_server/wire", &["engine"], &["datafusion", "substrait", "sqlparser", "redb", "libc", "memmap2", "tokio", "hyper"]),
     ("flight_server/client", &["engine", "substrait_plans", "flight_wire"], NOT_OF_FLIGHT),
@@ -93,6 +103,12 @@ fn only_the_catalog_knows_redb() {
 }
 
 #[test]
+fn only_one_crate_knows_seccomp() {
+    let problems = uses("seccompiler", &["engine/python/src/"]);
+    settle(problems, "Only engine/python may name seccompiler. Add a method to PythonFunction.");
+}
+
+#[test]
 fn only_one_crate_knows_wasmtime() {
     let problems = uses("wasmtime", &["engine/wasm/src/"]);
     settle(problems, "Only engine/wasm may name wasmtime. Add a method to Modules or CompiledModule.");
@@ -119,10 +135,15 @@ fn only_the_lowest_files_call_the_system() {
         "pmem_store/src/fault.rs",
         "pmem_store/src/lock.rs",
         "pmem_store/src/priority.rs",
+        "engine/python/src/pass_files.rs",
+        "engine/python/src/seccomp.rs",
         "cli/src/processor.rs",
     ];
     let problems = uses("libc", &lowest);
-    settle(problems, "libc is for regions, the fault guard, the lock and the check of the processor. Elsewhere use std.");
+    settle(
+        problems,
+        "libc is for regions, the fault guard, the lock, the processes of functions and the check of the processor. Elsewhere use std.",
+    );
 }
 
 #[test]

@@ -1,0 +1,110 @@
+//! Functions that return a value for each group.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef, Fields};
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
+
+use crate::error::EngineError;
+
+/// An aggregate of a user, in whatever language.
+pub trait AggregateKernel: Send + Sync {
+    /// What tells it from others of its name.
+    fn identity(&self) -> String;
+
+    /// The columns of a state; `name` is that of the aggregate in the plan.
+    fn state_fields(&self, name: &str) -> Vec<FieldRef>;
+
+    fn accumulator(&self) -> Result<Box<dyn Accumulator>>;
+
+    fn groups_accumulator(&self) -> Result<Box<dyn GroupsAccumulator>>;
+}
+
+/// It is made for one statement.
+pub struct UserAggregate {
+    name: String,
+    returns: FieldRef,
+    signature: Signature,
+    identity: String,
+    kernel: Box<dyn AggregateKernel>,
+}
+
+impl UserAggregate {
+    pub fn udaf(name: &str, parameters: &Fields, returns: FieldRef, kernel: Box<dyn AggregateKernel>) -> AggregateUDF {
+        let types = parameters.iter().map(|field| field.data_type().clone()).collect();
+        let signature = Signature::exact(types, Volatility::Immutable);
+        AggregateUDF::from(UserAggregate { name: name.to_string(), returns, signature, identity: kernel.identity(), kernel })
+    }
+
+    /// A kernel gets the rows of a group as they come.
+    fn check(&self, args: &AccumulatorArgs<'_>) -> Result<()> {
+        let clause = match () {
+            () if args.is_distinct => "DISTINCT",
+            () if !args.order_bys.is_empty() => "ORDER BY",
+            () if args.ignore_nulls => "IGNORE NULLS",
+            () => return Ok(()),
+        };
+        let hint = "select the rows that are meant in a subquery";
+        Err(EngineError::unsupported(format!("{clause} in the aggregate {}", self.name), Some(hint)).into_datafusion())
+    }
+}
+
+impl fmt::Debug for UserAggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserAggregate").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for UserAggregate {
+    fn eq(&self, other: &UserAggregate) -> bool {
+        (&self.name, &self.signature, &self.returns, &self.identity) == (&other.name, &other.signature, &other.returns, &other.identity)
+    }
+}
+
+impl Eq for UserAggregate {}
+
+impl Hash for UserAggregate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, &self.identity).hash(state);
+    }
+}
+
+impl AggregateUDFImpl for UserAggregate {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the result has a field")
+    }
+
+    fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
+        Ok(Arc::new(self.returns.as_ref().clone().with_name(&self.name).with_nullable(true)))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        Ok(self.kernel.state_fields(args.name))
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.check(&args)?;
+        self.kernel.accumulator()
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        self.check(&args)?;
+        self.kernel.groups_accumulator()
+    }
+}

@@ -1,0 +1,247 @@
+//! One process, with the function that it serves.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::ipc::writer::StreamWriter;
+use datafusion::execution::memory_pool::MemoryReservation;
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::Serialize;
+use serde_json::json;
+
+use super::arguments::{ArgumentWriter, ArrayDescription, MappedFiles, add_batch};
+use super::error::PythonError;
+use super::function::Definition;
+use super::pass_files::{FILES_MAX, send_with_files};
+use super::results::Reply;
+use super::seccomp::{self, Filters};
+use common::memory::LiveMemory;
+use common::user_functions::as_type;
+
+const PROGRAM: &str = include_str!("worker.py");
+/// How often a call looks whether it is to stop.
+const TICK: Duration = Duration::from_millis(10);
+/// The imports of a library may take long on a slow disk.
+const START_TIME_MAX: Duration = Duration::from_secs(60);
+/// Beyond the limit of a call, the process ends by itself if the engine is gone.
+const GRACE_S: u64 = 10;
+/// Files in memory that are larger are emptied after a statement.
+const KEPT_BYTES_MAX: u64 = 32 << 20;
+/// A reply without arrays, such as a traceback.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+pub struct Process {
+    child: Child,
+    socket: UnixStream,
+    arguments: File,
+    results: File,
+    mapped: MappedFiles,
+    memory_bytes: u64,
+    time: Duration,
+    definition: Option<Arc<Definition>>,
+}
+
+/// What is said about a call besides its arrays.
+#[derive(Default, Serialize)]
+pub struct Request {
+    /// Of the result of a scalar function.
+    pub rows: usize,
+    /// For an aggregate, where the rows of each group end.
+    pub ends: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(flatten)]
+    request: &'a Request,
+    /// The columns of each batch of each input.
+    inputs: Vec<Vec<Vec<ArrayDescription>>>,
+    is_table: &'a [bool],
+    time_s: u64,
+    /// Whether the files that were passed on before are needed no more.
+    forget: bool,
+}
+
+impl Process {
+    /// A process that has loaded its libraries and waits for its function.
+    pub fn start(interpreter: &Path, threads: usize) -> Result<Process, PythonError> {
+        let (socket, other) = UnixStream::pair()?;
+        socket.set_read_timeout(Some(TICK))?;
+        let file = |name: &str| -> io::Result<File> { Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?)) };
+        let (arguments, results) = (file("quiver-arguments")?, file("quiver-results")?);
+        let stdio = |file: &File| -> io::Result<Stdio> { Ok(Stdio::from(file.try_clone()?)) };
+        let threads = threads.to_string();
+        let mut command = Command::new(interpreter);
+        command.args(["-I", "-c", PROGRAM]).env_clear().current_dir("/");
+        // Libraries have as many threads as a query, and an arena of memory for each of them counts against the limit.
+        for (name, value) in [("OPENBLAS_NUM_THREADS", &*threads), ("OMP_NUM_THREADS", &threads), ("MALLOC_ARENA_MAX", "2")] {
+            command.env(name, value);
+        }
+        command.stdin(Stdio::from(OwnedFd::from(other))).stdout(stdio(&arguments)?).stderr(stdio(&results)?);
+        let child = command.spawn().map_err(|source| PythonError::Start { path: interpreter.to_path_buf(), source })?;
+        // The copies of the descriptors here are closed, so that the end of the process is seen.
+        drop(command);
+        let (mapped, memory_bytes) = (MappedFiles::default(), TEXT_BYTES_MAX);
+        let mut process = Process { child, socket, arguments, results, mapped, memory_bytes, time: START_TIME_MAX, definition: None };
+        process.reply(&|| false)?;
+        Ok(process)
+    }
+
+    /// Loads the function; from then on the process can only compute.
+    pub fn define(&mut self, definition: &Arc<Definition>, imports: &[String], is_cancelled: &dyn Fn() -> bool) -> Result<(), PythonError> {
+        let filters = Filters::of(self.child.id())?;
+        let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, None);
+        let mut schemas = Vec::new();
+        for schema in definition.inputs.iter().chain([&definition.returns]) {
+            let mut message = Vec::new();
+            StreamWriter::try_new(&mut message, schema)?.finish()?;
+            schemas.push((writer.put(&message)?, message.len()));
+        }
+        let Definition { name, kind, symbol, source, limits, .. } = definition.as_ref();
+        let request = json!({
+            "name": name,
+            "kind": kind.word(),
+            "symbol": symbol,
+            "source": source,
+            "schemas": schemas,
+            "imports": imports,
+            "memory_bytes": limits.memory_bytes,
+            "filters": [filters.with_files, filters.without_files],
+            "seccomp": seccomp::INSTALL,
+            "landlock": seccomp::LANDLOCK,
+        });
+        let text = request.to_string();
+        let start = writer.put(text.as_bytes())?;
+        self.send(start, text.len())?;
+        self.memory_bytes = limits.memory_bytes as u64;
+        self.time = Duration::from_millis(limits.time_ms);
+        self.reply(is_cancelled)?;
+        self.definition = Some(Arc::clone(definition));
+        Ok(())
+    }
+
+    /// Calls the function. After an error of the process, and not of the function, it must not be used again.
+    pub fn call(
+        &mut self,
+        request: &Request,
+        inputs: &[Vec<Vec<ArrayRef>>],
+        in_place: Option<&LiveMemory>,
+        reservation: &MemoryReservation,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<RecordBatch>, PythonError> {
+        let Some(definition) = self.definition.clone() else {
+            return Err(PythonError::Ended("it has no function".into()));
+        };
+        // Each message passes on a limited number, and each process has a limited number of mappings.
+        let forget = self.mapped.count() >= FILES_MAX / 2;
+        if forget {
+            self.mapped.clear();
+        }
+        let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, in_place);
+        let mut described = Vec::with_capacity(inputs.len());
+        for (batches, schema) in inputs.iter().zip(&definition.inputs) {
+            let mut of_input = Vec::with_capacity(batches.len());
+            for batch in batches {
+                let mut columns = Vec::with_capacity(batch.len());
+                for (column, field) in batch.iter().zip(schema.fields()) {
+                    columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
+                    reservation.try_resize(writer.end as usize).map_err(|error| PythonError::Memory(error.to_string()))?;
+                }
+                add_batch(&mut of_input, columns, schema);
+            }
+            described.push(of_input);
+        }
+        let time_s = self.time.as_secs() + GRACE_S;
+        let text = serde_json::to_vec(&Call { request, inputs: described, is_table: &definition.is_table, time_s, forget });
+        let text = text.map_err(|error| PythonError::Ended(error.to_string()))?;
+        let start = writer.put(&text)?;
+        let end = writer.end as usize;
+        self.send(start, text.len())?;
+        let (reply, content) = self.reply(is_cancelled)?;
+        reservation.try_resize(end + content.len()).map_err(|error| PythonError::Memory(error.to_string()))?;
+        reply.batches(&content, &definition.returns)
+    }
+
+    fn send(&mut self, start: u64, bytes: usize) -> Result<(), PythonError> {
+        let mut message = start.to_le_bytes().to_vec();
+        message.extend((bytes as u64).to_le_bytes());
+        let files = std::mem::take(&mut self.mapped.new);
+        if files.len() > FILES_MAX {
+            return Err(PythonError::Ended(format!("a call needs {} files", files.len())));
+        }
+        match send_with_files(&self.socket, &message, &files) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// Waits for the reply; an error if it is one.
+    fn reply(&mut self, is_cancelled: &dyn Fn() -> bool) -> Result<(Reply, Buffer), PythonError> {
+        let until = Instant::now() + self.time;
+        let (mut message, mut read) = ([0; 16], 0);
+        while read < message.len() {
+            match self.socket.read(&mut message[read..]) {
+                Ok(0) => return Err(self.ended()),
+                Ok(bytes) => read += bytes,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    let stopped = match () {
+                        () if is_cancelled() => PythonError::Cancelled,
+                        () if Instant::now() >= until => PythonError::TimedOut { limit_ms: self.time.as_millis() as u64 },
+                        () => continue,
+                    };
+                    let _ = self.child.kill();
+                    return Err(stopped);
+                }
+                Err(_) => return Err(self.ended()),
+            }
+        }
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| message[at + byte]));
+        let (reply, content) = Reply::read(&self.results, number(0), number(8), self.memory_bytes.max(TEXT_BYTES_MAX))?;
+        match reply.error {
+            Some(message) => Err(PythonError::Failed { message, traceback: reply.traceback }),
+            None => Ok((reply, content)),
+        }
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// How the process has ended; if it has not, it is killed.
+    fn ended(&mut self) -> PythonError {
+        // Its socket is closed a moment before it can be waited for.
+        for _ in 0..50 {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return PythonError::Ended(status.to_string()),
+                _ => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+        let _ = self.child.kill();
+        PythonError::Ended("it closed its socket".into())
+    }
+
+    /// Gives back the memory of large arguments and results, between two statements.
+    pub fn trim(&self) -> io::Result<()> {
+        for file in [&self.arguments, &self.results] {
+            if file.metadata()?.len() > KEPT_BYTES_MAX {
+                file.set_len(0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,127 @@
+//! The operator: it reads its inputs, calls the function with all of them, and yields the rows of its result.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::TryStreamExt;
+
+use super::error::PythonError;
+use super::function::{PythonFunction, Request};
+use common::memory::{LiveMemory, StatementMemory};
+use common::report::ReportCollector;
+use common::user_functions::as_type;
+use kernels::gather::collect_batches;
+use kernels::threads::in_background;
+
+#[derive(Debug)]
+pub struct PythonTableExec {
+    function: PythonFunction,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    properties: Arc<PlanProperties>,
+}
+
+impl PythonTableExec {
+    pub fn new(function: PythonFunction, inputs: Vec<Arc<dyn ExecutionPlan>>, schema: SchemaRef) -> PythonTableExec {
+        let equivalences = EquivalenceProperties::new(schema);
+        let partitioning = Partitioning::UnknownPartitioning(1);
+        let properties = PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded);
+        PythonTableExec { function, inputs, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for PythonTableExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "PythonTableExec: {}", self.function.definition.name),
+            DisplayFormatType::TreeRender => writeln!(f, "{}", self.function.definition.name),
+        }
+    }
+}
+
+impl ExecutionPlan for PythonTableExec {
+    fn name(&self) -> &str {
+        "PythonTableExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false; self.inputs.len()]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>, _: ReplaceChildrenOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(PythonTableExec { inputs, function: self.function.clone(), properties: Arc::clone(&self.properties) }))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("PythonTableExec has no partition {partition}");
+        }
+        let (function, inputs, schema) = (self.function.clone(), self.inputs.clone(), self.schema());
+        let rows =
+            async move { Result::<_>::Ok(futures::stream::iter(rows(function, &inputs, schema, context).await?.into_iter().map(Ok))) };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::once(rows).try_flatten())))
+    }
+}
+
+async fn rows(
+    function: PythonFunction,
+    inputs: &[Arc<dyn ExecutionPlan>],
+    schema: SchemaRef,
+    context: Arc<TaskContext>,
+) -> Result<Vec<RecordBatch>> {
+    let reservation = Arc::new(MemoryConsumer::new(format!("function {}", function.definition.name)).register(context.memory_pool()));
+    let batches = collect_batches(inputs, &context, &reservation).await?;
+    let Some(memory) = StatementMemory::of(context.session_config().options()).cloned() else {
+        return internal_err!("a function is called outside of a statement");
+    };
+    in_background(move |_| {
+        let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
+        let mut in_place = LiveMemory::default();
+        in_place.look_at(&collector);
+        let columns: Vec<Vec<Vec<ArrayRef>>> =
+            batches.iter().map(|batches| batches.iter().map(|batch| batch.columns().to_vec()).collect()).collect();
+        let done = function.call(Request::default(), &columns, Some(&in_place), &memory);
+        let results = done.and_then(|results| results.iter().map(|result| typed(result, &schema)).collect::<Result<Vec<_>, _>>());
+        // What the function gave back may be larger than a batch of the engine.
+        let results = results.map_err(|error| error.of(&function.definition.name).into_datafusion())?;
+        Ok(results.iter().flat_map(|result| pieces(result, context.session_config().batch_size())).collect())
+    })
+    .await
+}
+
+/// The batch in the types of SQL.
+fn typed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, PythonError> {
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| as_type(column, field.data_type()));
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)?)
+}
+
+fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    (0..batch.num_rows()).step_by(rows).map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
+}
