@@ -92,6 +92,7 @@ def goals(parts: list[dict], scale: float) -> list[str]:
             )
 
     for part in parts:
+        functions_of_users(part, goal)
         ours, limit, kernel = best(part, OURS), best(part, "limit"), part["kernel"]
         if ours is None:
             continue
@@ -112,6 +113,20 @@ def goals(parts: list[dict], scale: float) -> list[str]:
         if kernel != "multiply":
             goal(part, "times as fast as h5py + numpy", hdf5 and hdf5 / ours, 4)
     return lines if len(lines) > 1 else []
+
+
+def functions_of_users(part: dict, goal) -> None:
+    """Beside the same numpy, which makes new arrays as they do, and beside dataClay."""
+    found = best(part, "function in Python")
+    if found is None:
+        return
+    if part["kernel"] == "call":
+        goal(part, "function in Python, milliseconds in process", in_ms(found), 0.5, most=True)
+    numpy = best(part, "numpy in memory", "new arrays") or best(part, "numpy in memory")
+    goal(part, "function in Python, times the time of numpy", numpy and found / numpy, 1.2, most=True)
+    active, fetched = best(part, "dataClay active"), best(part, "dataClay non-active")
+    goal(part, "function in Python, as fast as dataClay active", active and active / found, 1)
+    goal(part, "function in Python, as fast as dataClay non-active", fetched and fetched / found, 5)
 
 
 def in_ms(seconds: float | None) -> float | None:

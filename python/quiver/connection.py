@@ -96,7 +96,7 @@ class Connection(hints.Hints):
         """A decorator that keeps a function in the store, with its source. It gets arrays of pyarrow, with the values of a batch of rows, and
         returns as many values; with `aggregate` those of a group, and returns one. With a dict of columns as `returns` it gets values and
         tables (`pa.Table`), and returns a table. Types are those of SQL, or classes of Python. Of a class each public method is kept: its
-        objects are made of a table.
+        objects are made of a table. What is `immutable` is computed once where its arguments are constants.
 
             @con.function(returns="DOUBLE")
             def half(x: float): return pc.divide(x, 2)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 import datetime
+import dis
 import inspect
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, ModuleType
@@ -164,26 +166,28 @@ def _used(function: Callable[..., Any] | type) -> Iterator[str]:
     for name in sorted(names):
         if name == function.__name__ or name not in variables or hasattr(builtins, name) and variables[name] is getattr(builtins, name):
             continue
-        yield _line(name, variables[name], function.__name__)
+        yield _line(name, variables[name], function)
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _global_names(constant)
 
 
-def _line(name: str, value: Any, function: str) -> str:
+def _line(name: str, value: Any, function: Callable[..., Any] | type) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{name} = float({str(value)!r})"
     if type(value) in _CONSTANTS:
         return f"{name} = {value!r}"
     module, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-    if module and module not in ("__main__", function) and qualified.isidentifier():
+    if module and module not in ("__main__", function.__module__) and qualified.isidentifier():
         return f"from {module} import {qualified} as {name}"
     hint = "make it a parameter, or define it inside of the function"
-    raise NotSupportedError(f"{function} uses {name} of its module, which is not sent", hint=hint)
+    raise NotSupportedError(f"{function.__name__} uses {name} of its module, which is not sent", hint=hint)
 
 
 def _in_quotes(source: str) -> str:

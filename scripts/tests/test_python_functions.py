@@ -1,6 +1,7 @@
 """Functions in Python: they are called in SQL, their processes can only compute, and nothing that they do harms the engine."""
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -101,6 +102,50 @@ $$""")
         self.assertEqual(self.value("SELECT middle(x) = median(x) FROM t"), True)
         self.assertEqual(self.value("SELECT middle(x) FROM t WHERE x < 0"), None)
         self.assertEqual(self.value("SELECT middle(x) FILTER (WHERE k = 3) = median(x) FILTER (WHERE k = 3) FROM t"), True)
+
+    def test_an_aggregate_in_a_window_gets_the_rows_of_each_frame(self):
+        self.run_sql("""CREATE AGGREGATE number(x BIGINT) RETURNS BIGINT LANGUAGE python AS 'def number(x): return len(x)'""")
+        rows = "(VALUES (1), (2), (2), (3)) AS v(a)"
+        for frame in ["", "ORDER BY a", "ORDER BY a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"]:
+            with self.subTest(frame=frame):
+                query = f"SELECT number(a) OVER ({frame}) AS n, count(a) OVER ({frame}) AS c FROM {rows}"
+                self.assertEqual(self.value(f"SELECT count(*) FROM ({query}) WHERE n <> c"), 0)
+
+    def test_the_order_of_a_query_is_that_of_the_rows(self):
+        self.run_sql("CREATE TABLE t AS SELECT (a * 7919) % 100000 AS v FROM range(100000) AS r(a)")
+        source = "import numpy as np\ndef is_sorted(t):\n    return {'yes': [bool((np.diff(t['v']) >= 0).all())]}"
+        self.create("is_sorted(t TABLE) RETURNS TABLE (yes BOOLEAN)", source)
+        self.assertEqual(self.value("SELECT yes FROM is_sorted((SELECT v FROM t))"), False)
+        self.assertEqual(self.value("SELECT yes FROM is_sorted((SELECT v FROM t ORDER BY v))"), True)
+        self.assertEqual(self.value("SELECT yes FROM is_sorted((SELECT v FROM t ORDER BY v LIMIT 50000))"), True)
+
+    def test_definitions_with_and_without_tables_are_told_apart(self):
+        self.create("f(x BIGINT) RETURNS TABLE (a BIGINT)", "def f(x):\n    return {'a': [1]}")
+        self.create("f(t TABLE, x BIGINT) RETURNS TABLE (a BIGINT)", "def f(t, x):\n    return {'a': [2]}")
+        self.run_sql("DROP FUNCTION f(BIGINT)")
+        self.assertEqual(self.value("SELECT a FROM f((SELECT 1 AS b), 1)"), 2)
+        self.assertIn(
+            "takes as many arguments",
+            self.error("CREATE FUNCTION f(x BIGINT, t TABLE) RETURNS TABLE (a BIGINT) LANGUAGE python AS 'def f(x, t): return 1'"),
+        )
+
+    def test_a_process_that_was_killed_meanwhile_is_replaced(self):
+        self.create("pid(x BIGINT) RETURNS BIGINT", "import os\ndef pid(x):\n    return [os.getpid()] * len(x)")
+        first = self.value("SELECT pid(1)")
+        self.assertEqual(self.value("SELECT pid(1)"), first)
+        os.kill(first, signal.SIGKILL)
+        time.sleep(0.1)
+        self.assertNotEqual(self.value("SELECT pid(1)"), first)
+
+    def test_what_an_aggregate_would_ignore_is_refused(self):
+        self.run_sql("""CREATE AGGREGATE number(x BIGINT) RETURNS BIGINT LANGUAGE python AS 'def number(x): return len(x)'""")
+        rows = "(VALUES (1), (2), (2), (3)) AS v(a)"
+        self.assertEqual(self.value(f"SELECT number(DISTINCT a) FROM {rows}"), 3)
+        self.assertIn("DISTINCT in the aggregate number", self.error(f"SELECT number(DISTINCT a), number(a) FROM {rows}"))
+        self.assertIn("ORDER BY in the aggregate number", self.error(f"SELECT number(a ORDER BY a) FROM {rows}"))
+        self.assertIn(
+            "an aggregate without parameters", self.error("CREATE AGGREGATE g() RETURNS BIGINT LANGUAGE python AS 'def g(): return 1'")
+        )
 
     def test_a_function_is_given_tables_and_returns_rows(self):
         self.run_sql("CREATE TABLE points AS SELECT a::DOUBLE AS x, (a * 2)::DOUBLE AS y FROM range(50000) AS r(a)")
@@ -212,9 +257,14 @@ def total(t):
             ("5", "its result is int, and not an array"),
             ("None", "its result is NoneType"),
             ("[1.5, 2]", "its result is no int64"),
+            ("'a'", "its result is str, and not an array"),
         ]:
             with self.subTest(result=result):
                 self.assertIn(expected, self.error(f"""SELECT f(x) FROM (VALUES ($${result}$$), ($${result}$$)) AS v(x)"""))
+        self.create("pairs(x VARCHAR) RETURNS BIGINT[2]", "import numpy as np\ndef pairs(x):\n    return eval(x[0].as_py())")
+        for result, expected in [("[[1.5, 2], [3, 4]]", "is no fixed_size_list"), ("np.ones((3, 4))", "has 4 values in each row")]:
+            with self.subTest(result=result):
+                self.assertIn(expected, self.error(f"SELECT pairs(x) FROM (VALUES ($${result}$$), ($${result}$$), ($${result}$$)) AS v(x)"))
         self.create("rows() RETURNS TABLE (a BIGINT)", "def rows():\n    return {'b': [1]}")
         self.assertIn("no column a: it has b", self.error("SELECT * FROM rows()"))
 
@@ -232,6 +282,8 @@ def total(t):
             "kills the engine": f"__import__('os').kill({os.getpid()}, 9)",
             "looks into the engine": f"open('/proc/{os.getpid()}/mem', 'rb')",
             "reads its environment": "open('/proc/self/environ').read()",
+            "has the kernel signal the engine": f"import fcntl; fcntl.fcntl(3, fcntl.F_SETOWN, {os.getpid()})",
+            "shares memory that no limit counts": "import mmap; mmap.mmap(-1, 1 << 20)",
         }
         source = """
 def f(code):

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array, new_empty_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{concat, filter, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
@@ -14,11 +14,12 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumula
 use super::error::{PythonError, invalid};
 use super::function::{PythonFunction, Request};
 use common::memory::StatementMemory;
-use common::user_functions::{AggregateKernel, UserAggregate, as_type};
+use common::user_functions::{AggregateKernel, UserAggregate, as_type, plain_field};
 
 #[derive(Clone)]
 struct PythonAggregate {
     function: PythonFunction,
+    /// In the types that the function gets.
     parameters: Fields,
     returns: FieldRef,
     memory: Option<StatementMemory>,
@@ -32,7 +33,8 @@ pub fn aggregate_function(
     memory: Option<StatementMemory>,
 ) -> AggregateUDF {
     let name = function.definition.name.clone();
-    let kernel = PythonAggregate { function, parameters: parameters.clone(), returns: FieldRef::clone(&returns), memory };
+    let plain = parameters.iter().map(plain_field).collect();
+    let kernel = PythonAggregate { function, parameters: plain, returns: FieldRef::clone(&returns), memory };
     UserAggregate::udaf(&name, parameters, returns, Box::new(kernel))
 }
 
@@ -88,13 +90,26 @@ impl Groups {
         Groups { aggregate: aggregate.clone(), columns, groups: Vec::new(), count: 0, bytes: 0 }
     }
 
-    fn add(&mut self, columns: &[ArrayRef], groups: impl IntoIterator<Item = usize>, count: usize) {
+    fn add(&mut self, columns: &[ArrayRef], groups: impl IntoIterator<Item = usize>, count: usize) -> Result<()> {
         self.groups.extend(groups);
         self.count = self.count.max(count);
-        for (pieces, column) in self.columns.iter_mut().zip(columns) {
-            self.bytes += column.get_array_memory_size();
-            pieces.push(Arc::clone(column));
+        for ((pieces, column), field) in self.columns.iter_mut().zip(columns).zip(&self.aggregate.parameters) {
+            let column = as_type(column, field.data_type())?;
+            // Not that of the piece of a segment of which it may be a slice.
+            self.bytes += column.to_data().get_slice_memory_size()?;
+            pieces.push(column);
         }
+        Ok(())
+    }
+
+    /// All rows, whatever their group is.
+    fn all_rows(&mut self) -> Result<Vec<ArrayRef>> {
+        for (pieces, field) in self.columns.iter_mut().zip(&self.aggregate.parameters) {
+            if pieces.len() != 1 {
+                *pieces = vec![joined(pieces, field.data_type())?];
+            }
+        }
+        Ok(self.columns.iter().flatten().cloned().collect())
     }
 
     /// The rows of the first groups, which are removed, sorted by their groups, and where those of each end.
@@ -127,13 +142,10 @@ impl Groups {
         let columns = std::mem::take(&mut self.columns);
         self.bytes = 0;
         for (pieces, field) in columns.into_iter().zip(&self.aggregate.parameters) {
-            let column = match pieces.is_empty() {
-                true => arrow::array::new_empty_array(field.data_type()),
-                false => concat(&pieces.iter().map(|piece| piece.as_ref()).collect::<Vec<_>>())?,
-            };
+            let column = joined(&pieces, field.data_type())?;
             sorted.push(take(&column, &order, None)?);
             let rest = take(&column, &rest, None)?;
-            self.bytes += rest.get_array_memory_size();
+            self.bytes += rest.to_data().get_slice_memory_size()?;
             self.columns.push(if rest.is_empty() { Vec::new() } else { vec![rest] });
         }
         self.groups = self.groups.iter().filter_map(|group| group.checked_sub(taken)).collect();
@@ -166,21 +178,25 @@ impl Groups {
             list.values().slice(start, end - start)
         };
         let columns: Vec<ArrayRef> = lists.iter().map(values).collect();
-        self.add(&columns, of_rows, count);
-        Ok(())
+        self.add(&columns, of_rows, count)
+    }
+}
+
+fn joined(pieces: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
+    match pieces {
+        [] => Ok(new_empty_array(data_type)),
+        pieces => Ok(concat(&pieces.iter().map(|piece| piece.as_ref()).collect::<Vec<_>>())?),
     }
 }
 
 impl GroupsAccumulator for Groups {
     fn update_batch(&mut self, values: &[ArrayRef], groups: &[usize], condition: Option<&BooleanArray>, count: usize) -> Result<()> {
         let Some(condition) = condition else {
-            self.add(values, groups.iter().copied(), count);
-            return Ok(());
+            return self.add(values, groups.iter().copied(), count);
         };
         let values = values.iter().map(|column| filter(column, condition)).collect::<Result<Vec<_>, _>>()?;
         let is_in = |row: usize| condition.is_valid(row) && condition.value(row);
-        self.add(&values, groups.iter().enumerate().filter(|(row, _)| is_in(*row)).map(|(_, group)| *group), count);
-        Ok(())
+        self.add(&values, groups.iter().enumerate().filter(|(row, _)| is_in(*row)).map(|(_, group)| *group), count)
     }
 
     fn merge_batch(&mut self, values: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
@@ -220,8 +236,7 @@ impl fmt::Debug for OneGroup {
 impl Accumulator for OneGroup {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let rows = values.first().map_or(0, |column| column.len());
-        self.0.add(values, std::iter::repeat_n(0, rows), 1);
-        Ok(())
+        self.0.add(values, std::iter::repeat_n(0, rows), 1)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -234,8 +249,13 @@ impl Accumulator for OneGroup {
         lists.iter().map(|list| ScalarValue::try_from_array(list, 0)).collect()
     }
 
+    /// A window evaluates it again and again while rows are added.
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&self.0.results(EmitTo::First(1))?, 0)
+        let (columns, rows) = (self.0.all_rows()?, self.0.groups.len());
+        let aggregate = &self.0.aggregate;
+        let result = aggregate.results(columns, vec![rows]);
+        let result = result.map_err(|error| error.of(&aggregate.function.definition.name).into_datafusion())?;
+        ScalarValue::try_from_array(&result, 0)
     }
 
     fn size(&self) -> usize {

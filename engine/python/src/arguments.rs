@@ -10,6 +10,7 @@ use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{DataType, Schema};
 use serde::Serialize;
 
+use super::pass_files::FILES_MAX;
 use common::memory::LiveMemory;
 
 const ALIGNMENT: u64 = 64;
@@ -87,11 +88,12 @@ impl MappedFiles {
         self.new.clear();
     }
 
-    /// The number of the source; `None` if its name leads to no file any more.
+    /// The number of the source; `None` if its name leads to no file any more, or if the call passes on as many files as it can.
     fn source(&mut self, path: &Path) -> Option<usize> {
         let known = self.paths.iter().position(|known| known == path);
         let at = match known {
             Some(at) => at,
+            None if self.new.len() >= FILES_MAX => return None,
             None => {
                 self.new.push(File::open(path).ok()?);
                 self.paths.push(path.to_path_buf());
@@ -131,10 +133,8 @@ impl<'a> ArgumentWriter<'a> {
             0 => nulls.inner().sliced(),
             offset => BooleanBuffer::from_iter(std::iter::repeat_n(true, offset).chain(nulls.iter())).into_inner(),
         });
-        let mut buffers = Vec::new();
-        if !data.data_type().is_null() {
-            buffers.push(validity.as_ref().map(|buffer| self.buffer(buffer)).transpose()?);
-        }
+        // An array of NULLs has none, and pyarrow expects one all the same.
+        let mut buffers = vec![validity.as_ref().map(|buffer| self.buffer(buffer)).transpose()?];
         for buffer in data.buffers() {
             buffers.push(Some(self.buffer(buffer)?));
         }

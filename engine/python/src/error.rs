@@ -37,7 +37,7 @@ impl PythonError {
         let hint = match &self {
             PythonError::Cancelled => return EngineError::Cancelled,
             PythonError::TimedOut { .. } => Some("SET function_timeout_ms = n allows more".to_string()),
-            PythonError::Failed { message, .. } if message.starts_with("MemoryError") => {
+            PythonError::Failed { message, .. } if message.contains("MemoryError") => {
                 Some("SET function_memory_bytes = n allows more".to_string())
             }
             _ => None,

@@ -1,6 +1,6 @@
 //! Functions of users in Python: a source in, a function of DataFusion out.
 //!
-//! A function runs in a process of its own ([`worker.py`](../src/worker.py)), which the engine starts with an interpreter that its operator names. Rows
+//! A function runs in a process of its own ([`worker.py`](../worker.py)), which the engine starts with an interpreter that its operator names. Rows
 //! go there as Arrow arrays: buffers that lie in a segment are mapped there from the same file, others are copied into a file in memory.
 //! Results come back in another one.
 //!

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use super::seccomp::{self, Filters};
 use common::memory::LiveMemory;
 use common::user_functions::as_type;
 
-const PROGRAM: &str = include_str!("worker.py");
+const PROGRAM: &str = include_str!("../worker.py");
 /// How often a call looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(10);
 /// The imports of a library may take long on a slow disk.
@@ -35,8 +36,6 @@ const START_TIME_MAX: Duration = Duration::from_secs(60);
 const GRACE_S: u64 = 10;
 /// Files in memory that are larger are emptied after a statement.
 const KEPT_BYTES_MAX: u64 = 32 << 20;
-/// A reply without arrays, such as a traceback.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 pub struct Process {
     child: Child,
@@ -80,7 +79,9 @@ impl Process {
         let stdio = |file: &File| -> io::Result<Stdio> { Ok(Stdio::from(file.try_clone()?)) };
         let threads = threads.to_string();
         let mut command = Command::new(interpreter);
-        command.args(["-I", "-c", PROGRAM]).env_clear().current_dir("/");
+        command.args(["-I", "-c", PROGRAM]).args(seccomp::LANDLOCK.map(|number| number.to_string()));
+        // Ctrl-C in a terminal is for the engine.
+        command.env_clear().current_dir("/").process_group(0);
         // Libraries have as many threads as a query, and an arena of memory for each of them counts against the limit.
         for (name, value) in [("OPENBLAS_NUM_THREADS", &*threads), ("OMP_NUM_THREADS", &threads), ("MALLOC_ARENA_MAX", "2")] {
             command.env(name, value);
@@ -89,7 +90,7 @@ impl Process {
         let child = command.spawn().map_err(|source| PythonError::Start { path: interpreter.to_path_buf(), source })?;
         // The copies of the descriptors here are closed, so that the end of the process is seen.
         drop(command);
-        let (mapped, memory_bytes) = (MappedFiles::default(), TEXT_BYTES_MAX);
+        let (mapped, memory_bytes) = (MappedFiles::default(), 0);
         let mut process = Process { child, socket, arguments, results, mapped, memory_bytes, time: START_TIME_MAX, definition: None };
         process.reply(&|| false)?;
         Ok(process)
@@ -116,7 +117,6 @@ impl Process {
             "memory_bytes": limits.memory_bytes,
             "filters": [filters.with_files, filters.without_files],
             "seccomp": seccomp::INSTALL,
-            "landlock": seccomp::LANDLOCK,
         });
         let text = request.to_string();
         let start = writer.put(text.as_bytes())?;
@@ -174,9 +174,6 @@ impl Process {
         let mut message = start.to_le_bytes().to_vec();
         message.extend((bytes as u64).to_le_bytes());
         let files = std::mem::take(&mut self.mapped.new);
-        if files.len() > FILES_MAX {
-            return Err(PythonError::Ended(format!("a call needs {} files", files.len())));
-        }
         match send_with_files(&self.socket, &message, &files) {
             Ok(()) => Ok(()),
             Err(_) => Err(self.ended()),
@@ -204,7 +201,7 @@ impl Process {
             }
         }
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| message[at + byte]));
-        let (reply, content) = Reply::read(&self.results, number(0), number(8), self.memory_bytes.max(TEXT_BYTES_MAX))?;
+        let (reply, content) = Reply::read(&self.results, number(0), number(8), self.memory_bytes)?;
         match reply.error {
             Some(message) => Err(PythonError::Failed { message, traceback: reply.traceback }),
             None => Ok((reply, content)),

@@ -11,6 +11,11 @@ use serde::Deserialize;
 
 use super::error::{PythonError, invalid};
 
+/// A description of arrays, or an error.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+/// What a function says of itself is cut here.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
 /// The answer to a request.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -27,11 +32,14 @@ struct ArrayDescription(usize, i64, usize, Vec<Option<(usize, usize)>>, Vec<Arra
 impl Reply {
     /// The text of a reply, and what lies before it, copied: the process can change the file.
     pub fn read(file: &File, start: u64, bytes: u64, bytes_max: u64) -> Result<(Reply, Buffer), PythonError> {
-        let end = start.checked_add(bytes).filter(|end| *end <= bytes_max);
+        let end = start.checked_add(bytes).filter(|_| start <= bytes_max && bytes <= TEXT_BYTES_MAX);
         let end = end.and_then(|end| usize::try_from(end).ok()).ok_or_else(|| invalid("it is larger than the limit"))?;
         let mut content = vec![0; end];
         file.read_exact_at(&mut content, 0)?;
-        let reply = serde_json::from_slice(&content[start as usize..]).map_err(|error| invalid(&error.to_string()))?;
+        let mut reply: Reply = serde_json::from_slice(&content[start as usize..]).map_err(|error| invalid(&error.to_string()))?;
+        for text in [&mut reply.error, &mut reply.traceback].into_iter().flatten() {
+            text.truncate(text.floor_char_boundary(MESSAGE_BYTES_MAX));
+        }
         content.truncate(start as usize);
         Ok((reply, Buffer::from_vec(content)))
     }
@@ -77,6 +85,10 @@ fn data(content: &Buffer, description: &ArrayDescription, data_type: &DataType) 
         };
         // Only an array of NULLs has no validity.
         if at == 0 && !data_type.is_null() {
+            let bits = offset.checked_add(*length);
+            if buffer.as_ref().is_some_and(|buffer| bits.is_none_or(|bits| bits > buffer.len() * 8)) {
+                return Err(invalid("its validity is too short"));
+            }
             builder = builder.null_bit_buffer(buffer.filter(|_| *nulls != 0));
         } else {
             builder = builder.add_buffer(buffer.unwrap_or_else(|| Buffer::from_vec(Vec::<u8>::new())));

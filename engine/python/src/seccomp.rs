@@ -39,6 +39,14 @@ fn rules(process: u32, opens_files: bool) -> Result<Rules, PythonError> {
         Ok(vec![rule.map_err(|error| PythonError::NoSeccomp(error.to_string()))?])
     };
     let mut rules: Rules = ALWAYS.iter().map(|number| (*number, Vec::new())).collect();
+    let any_of = |argument: u8, mask: c_int, values: &[c_int]| -> Result<Vec<SeccompRule>, PythonError> {
+        values.iter().map(|value| masked(argument, mask, *value)).collect::<Result<Vec<_>, _>>().map(|rules| rules.concat())
+    };
+    // Not those that make the kernel send signals when something happens on a descriptor.
+    rules.push((SYS_fcntl, any_of(1, -1, &[F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC])?));
+    rules.push((SYS_ioctl, any_of(1, -1, &[TCGETS as c_int, FIONREAD as c_int, FIOCLEX as c_int])?));
+    // The limit of memory does not count what is shared or grows like a stack; files can be shared.
+    rules.push((SYS_mmap, any_of(3, MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN, &[0, MAP_ANONYMOUS, MAP_SHARED])?));
     // Threads, and no processes. glibc tries clone3 first, whose flags lie in memory where no filter sees them; without it, it uses clone.
     rules.push((SYS_clone3, Vec::new()));
     rules.push((SYS_clone, masked(0, CLONE_THREAD, CLONE_THREAD)?));
@@ -67,7 +75,6 @@ const ALWAYS: &[c_long] = &[
     SYS_faccessat,
     SYS_faccessat2,
     SYS_fadvise64,
-    SYS_fcntl,
     SYS_fstat,
     SYS_futex,
     SYS_get_mempolicy,
@@ -85,12 +92,10 @@ const ALWAYS: &[c_long] = &[
     SYS_gettid,
     SYS_gettimeofday,
     SYS_getuid,
-    SYS_ioctl,
     SYS_lseek,
     SYS_madvise,
     SYS_membarrier,
     SYS_mincore,
-    SYS_mmap,
     SYS_mprotect,
     SYS_mremap,
     SYS_munmap,

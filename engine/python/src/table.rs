@@ -23,6 +23,8 @@ pub struct PythonTable {
     function: PythonFunction,
     /// First the row of its values.
     inputs: Vec<LogicalPlan>,
+    /// For each input, whether its query says the order of the rows.
+    is_ordered: Vec<bool>,
     schema: DFSchemaRef,
 }
 
@@ -30,11 +32,23 @@ impl PythonTable {
     /// `columns` are those of the result, in the types of SQL.
     pub fn plan(function: PythonFunction, inputs: Vec<LogicalPlan>, columns: &SchemaRef) -> Result<LogicalPlan> {
         let schema = Arc::new(DFSchema::try_from(Arc::clone(columns))?);
-        Ok(LogicalPlan::Extension(Extension { node: Arc::new(PythonTable { function, inputs, schema }) }))
+        let is_ordered = inputs.iter().map(has_order).collect();
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(PythonTable { function, inputs, is_ordered, schema }) }))
     }
 
     fn name(&self) -> &str {
         &self.function.definition.name
+    }
+}
+
+/// Whether the query ends with an ORDER BY.
+fn has_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Limit(_) => {
+            plan.inputs().iter().all(|input| has_order(input))
+        }
+        _ => false,
     }
 }
 
@@ -104,6 +118,6 @@ impl ExtensionPlanner for PythonTablePlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(call) = node.as_any().downcast_ref::<PythonTable>() else { return Ok(None) };
         let schema = Arc::clone(call.schema.inner());
-        Ok(Some(Arc::new(PythonTableExec::new(call.function.clone(), inputs.to_vec(), schema))))
+        Ok(Some(Arc::new(PythonTableExec::new(call.function.clone(), inputs.to_vec(), &call.is_ordered, schema))))
     }
 }

@@ -9,11 +9,11 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr::{Distribution, EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions,
 };
 use futures::TryStreamExt;
 
@@ -29,15 +29,21 @@ use kernels::threads::in_background;
 pub struct PythonTableExec {
     function: PythonFunction,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
+    /// The order in which the function gets the rows of each input, if its query says one.
+    orders: Vec<Option<OrderingRequirements>>,
     properties: Arc<PlanProperties>,
 }
 
 impl PythonTableExec {
-    pub fn new(function: PythonFunction, inputs: Vec<Arc<dyn ExecutionPlan>>, schema: SchemaRef) -> PythonTableExec {
+    pub fn new(function: PythonFunction, inputs: Vec<Arc<dyn ExecutionPlan>>, is_ordered: &[bool], schema: SchemaRef) -> PythonTableExec {
+        let order = |(input, is_ordered): (&Arc<dyn ExecutionPlan>, &bool)| {
+            input.output_ordering().filter(|_| *is_ordered).cloned().map(OrderingRequirements::from)
+        };
+        let orders = inputs.iter().zip(is_ordered).map(order).collect();
         let equivalences = EquivalenceProperties::new(schema);
         let partitioning = Partitioning::UnknownPartitioning(1);
         let properties = PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded);
-        PythonTableExec { function, inputs, properties: Arc::new(properties) }
+        PythonTableExec { function, inputs, orders, properties: Arc::new(properties) }
     }
 }
 
@@ -59,6 +65,18 @@ impl ExecutionPlan for PythonTableExec {
         &self.properties
     }
 
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        self.orders.clone()
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        let of = |order: &Option<OrderingRequirements>| match order {
+            Some(_) => Distribution::SinglePartition,
+            None => Distribution::UnspecifiedDistribution,
+        };
+        self.orders.iter().map(of).collect()
+    }
+
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false; self.inputs.len()]
     }
@@ -72,7 +90,8 @@ impl ExecutionPlan for PythonTableExec {
     }
 
     fn replace_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>, _: ReplaceChildrenOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(PythonTableExec { inputs, function: self.function.clone(), properties: Arc::clone(&self.properties) }))
+        let (function, orders, properties) = (self.function.clone(), self.orders.clone(), Arc::clone(&self.properties));
+        Ok(Arc::new(PythonTableExec { function, inputs, orders, properties }))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

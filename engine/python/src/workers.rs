@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::error::PythonError;
 use super::function::Definition;
@@ -15,6 +15,9 @@ use super::process::Process;
 /// Processes that wait.
 const IDLE_MAX: usize = 8;
 const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// Calls at once, for each thread of a query.
+const CALLS_PER_THREAD: usize = 4;
 
 /// What functions in Python may have; who runs the engine decides it.
 #[derive(Debug, Clone)]
@@ -67,12 +70,33 @@ struct IdleProcess {
     since: Instant,
 }
 
+/// Processes that wait.
+#[derive(Default)]
+struct Waiting {
+    idle: Vec<IdleProcess>,
+    /// It has loaded its libraries, which takes a quarter of a second, and has no function yet.
+    spare: Option<Process>,
+    /// Whether a thread ends those that have waited too long.
+    is_swept: bool,
+}
+
 pub struct PythonWorkers {
     options: PythonOptions,
     threads: usize,
-    idle: Mutex<Vec<IdleProcess>>,
-    /// It has loaded its libraries, which takes a quarter of a second, and has no function yet.
-    spare: Arc<Mutex<Option<Process>>>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// How many calls run.
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// A call that runs.
+struct RunningCall<'a>(&'a PythonWorkers);
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        *self.0.running.lock() -= 1;
+        self.0.ended.notify_one();
+    }
 }
 
 impl fmt::Debug for PythonWorkers {
@@ -84,7 +108,7 @@ impl fmt::Debug for PythonWorkers {
 impl PythonWorkers {
     /// `threads` is how many the libraries of a function may use.
     pub fn new(options: PythonOptions, threads: usize) -> PythonWorkers {
-        PythonWorkers { options, threads, idle: Mutex::default(), spare: Arc::default() }
+        PythonWorkers { options, threads, waiting: Arc::default(), running: Mutex::new(0), ended: Condvar::new() }
     }
 
     /// Lends a process of this function. It is kept for the next call unless it has ended, or was left in the middle of a call.
@@ -94,13 +118,14 @@ impl PythonWorkers {
         is_cancelled: &dyn Fn() -> bool,
         work: impl FnOnce(&mut Process) -> Result<T, PythonError>,
     ) -> Result<T, PythonError> {
+        let _running = self.begin(is_cancelled)?;
         let idle = {
-            let mut idle = self.idle.lock();
-            let position = idle.iter().position(|idle| idle.definition == *definition);
-            position.map(|position| idle.swap_remove(position))
+            let mut waiting = self.waiting.lock();
+            let position = waiting.idle.iter().position(|idle| idle.definition == *definition);
+            position.map(|position| waiting.idle.swap_remove(position).process)
         };
-        let mut process = match idle {
-            Some(idle) => idle.process,
+        let mut process = match idle.and_then(alive) {
+            Some(process) => process,
             None => {
                 let mut process = self.new_process()?;
                 process.define(definition, &self.options.imports, is_cancelled)?;
@@ -115,19 +140,34 @@ impl PythonWorkers {
         done
     }
 
+    /// Waits while there are as many calls as there may be: each has a process with memory of its own. A call waits for no other one while it
+    /// runs, so this ends.
+    fn begin(&self, is_cancelled: &dyn Fn() -> bool) -> Result<RunningCall<'_>, PythonError> {
+        let mut running = self.running.lock();
+        while *running >= CALLS_PER_THREAD * self.threads.max(1) {
+            self.ended.wait_for(&mut running, Duration::from_millis(10));
+            if is_cancelled() {
+                return Err(PythonError::Cancelled);
+            }
+        }
+        *running += 1;
+        Ok(RunningCall(self))
+    }
+
     /// The spare one; another one starts beside the call.
     fn new_process(&self) -> Result<Process, PythonError> {
         // The lock ends here.
-        let spare = self.spare.lock().take();
-        let process = match spare.and_then(|mut process| process.is_alive().then_some(process)) {
+        let spare = self.waiting.lock().spare.take();
+        let process = match spare.and_then(alive) {
             Some(process) => process,
             None => Process::start(&self.options.interpreter, self.threads)?,
         };
-        let (spare, interpreter, threads) = (Arc::clone(&self.spare), self.options.interpreter.clone(), self.threads);
+        let (waiting, interpreter, threads) = (Arc::clone(&self.waiting), self.options.interpreter.clone(), self.threads);
         // Without the thread the next function waits for its process.
         let started = thread::Builder::new().name("quiver-python".into()).spawn(move || {
             if let Ok(process) = Process::start(&interpreter, threads) {
-                *spare.lock() = Some(process);
+                let other = waiting.lock().spare.replace(process);
+                drop(other);
             }
         });
         drop(started);
@@ -135,14 +175,43 @@ impl PythonWorkers {
     }
 
     fn keep(&self, process: IdleProcess) {
-        let mut idle = self.idle.lock();
-        idle.push(process);
-        let mut ended: Vec<IdleProcess> = idle.extract_if(.., |idle| idle.since.elapsed() > IDLE_TIME_MAX).collect();
-        if idle.len() > IDLE_MAX {
-            ended.push(idle.remove(0));
-        }
-        drop(idle);
-        // Each of them is waited for.
+        let mut waiting = self.waiting.lock();
+        waiting.idle.push(process);
+        let ended = (waiting.idle.len() > IDLE_MAX).then(|| waiting.idle.remove(0));
+        let starts_sweep = !std::mem::replace(&mut waiting.is_swept, true);
+        drop(waiting);
+        // It is waited for.
         drop(ended);
+        if starts_sweep {
+            let waiting = Arc::downgrade(&self.waiting);
+            let started = thread::Builder::new().name("quiver-python-sweep".into()).spawn(move || sweep(&waiting));
+            if started.is_err() {
+                self.waiting.lock().is_swept = false;
+            }
+        }
+    }
+}
+
+fn alive(mut process: Process) -> Option<Process> {
+    process.is_alive().then_some(process)
+}
+
+/// Ends processes that have waited too long, and with the last one the spare one.
+fn sweep(waiting: &Weak<Mutex<Waiting>>) {
+    loop {
+        // The engine may end meanwhile.
+        thread::sleep(SWEEP_INTERVAL);
+        let Some(waiting) = waiting.upgrade() else { return };
+        let mut all = waiting.lock();
+        let ended: Vec<IdleProcess> = all.idle.extract_if(.., |idle| idle.since.elapsed() > IDLE_TIME_MAX).collect();
+        let is_last = all.idle.is_empty();
+        let spare = if is_last { all.spare.take() } else { None };
+        all.is_swept = !is_last;
+        drop(all);
+        // Each of them is waited for.
+        drop((ended, spare));
+        if is_last {
+            return;
+        }
     }
 }

@@ -106,7 +106,10 @@ async fn position_of(
     types: &[FieldRef],
 ) -> Result<Option<usize>, EngineError> {
     for (at, definition) in definitions.iter().enumerate() {
-        if definition.parameters.len() != new.parameters.len() {
+        if !has_tables_at_the_same_places(&definition.parameters, &new.parameters) {
+            if definition.parameters.len() == new.parameters.len() && !new.is_scalar() {
+                return Err(takes_as_many(definition, new));
+            }
             continue;
         }
         if definition.is_scalar() != new.is_scalar() {
@@ -120,12 +123,20 @@ async fn position_of(
             return Ok(Some(at));
         }
         if !new.is_scalar() {
-            let message = format!("{} is there already, and takes as many arguments", definition.signature());
-            let hint = Some(format!("drop it first, or give the new {} another number of parameters", new.kind()));
-            return Err(EngineError::Sql { message, position: None, hint });
+            return Err(takes_as_many(definition, new));
         }
     }
     Ok(None)
+}
+
+fn takes_as_many(definition: &FunctionDefinition, new: &FunctionDefinition) -> EngineError {
+    let message = format!("{} is there already, and takes as many arguments", definition.signature());
+    let hint = Some(format!("drop it first, or give the new {} another number of parameters", new.kind()));
+    EngineError::Sql { message, position: None, hint }
+}
+
+fn has_tables_at_the_same_places(one: &[Parameter], other: &[Parameter]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_table() == other.is_table())
 }
 
 fn called_in(definition: &FunctionDefinition) -> &'static str {
@@ -271,13 +282,15 @@ pub async fn drop_function(ctx: &StatementContext, dropped: DropFunction) -> Res
     check_changeable(&object)?;
     match types {
         Some(types) => {
-            let wanted = types.into_iter().enumerate().map(|(at, data_type)| Parameter { name: format!("p{at}"), data_type });
-            let wanted = parameter_types(ctx, &wanted.collect::<Vec<_>>()).await?;
+            let parameters = types.into_iter().enumerate().map(|(at, data_type)| Parameter { name: format!("p{at}"), data_type });
+            let parameters: Vec<Parameter> = parameters.collect();
+            let wanted = parameter_types(ctx, &parameters).await?;
             let wanted: Vec<&DataType> = wanted.iter().map(|field| field.data_type()).collect();
             let mut at = None;
             for (position, definition) in definitions.iter().enumerate() {
                 let types = parameter_types(ctx, &definition.parameters).await?;
-                if types.iter().map(|field| field.data_type()).collect::<Vec<_>>() == wanted {
+                let is_same = types.iter().map(|field| field.data_type()).eq(wanted.iter().copied());
+                if is_same && has_tables_at_the_same_places(&definition.parameters, &parameters) {
                     at = Some(position);
                 }
             }

@@ -44,12 +44,15 @@ impl UserAggregate {
     fn check(&self, args: &AccumulatorArgs<'_>) -> Result<()> {
         let clause = match () {
             () if args.is_distinct => "DISTINCT",
-            () if !args.order_bys.is_empty() => "ORDER BY",
             () if args.ignore_nulls => "IGNORE NULLS",
             () => return Ok(()),
         };
-        let hint = "select the rows that are meant in a subquery";
-        Err(EngineError::unsupported(format!("{clause} in the aggregate {}", self.name), Some(hint)).into_datafusion())
+        Err(UserAggregate::refused(clause, &self.name).into_datafusion())
+    }
+
+    pub fn refused(clause: &str, name: &str) -> EngineError {
+        let hint = "the function gets the rows of a group as they come; select those that are meant in a subquery";
+        EngineError::unsupported(format!("{clause} in the aggregate {name}"), Some(hint))
     }
 }
 

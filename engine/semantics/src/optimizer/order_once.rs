@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::map_under_names;
+use common::user_functions::UserAggregate;
 
 /// Aggregates whose result depends on the order, apart from those with WITHIN GROUP.
 const IN_ORDER: [&str; 6] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value", "any_value"];
@@ -42,6 +43,12 @@ pub fn order_once(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 fn in_function(expr: Expr) -> Result<Transformed<Expr>> {
     Ok(match expr {
+        // Its result may depend on the order, and it gets its rows as they come.
+        Expr::AggregateFunction(function)
+            if !function.params.order_by.is_empty() && function.func.inner().downcast_ref::<UserAggregate>().is_some() =>
+        {
+            return Err(UserAggregate::refused("ORDER BY", function.func.name()).into_datafusion());
+        }
         Expr::AggregateFunction(mut function) if !function.params.order_by.is_empty() && !is_in_order(&function.func) => {
             function.params.order_by = Vec::new();
             Transformed::yes(Expr::AggregateFunction(function))

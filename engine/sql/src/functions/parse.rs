@@ -199,6 +199,9 @@ fn create(
         let hint = "LANGUAGE wasm and LANGUAGE python have them; a function in SQL may have a subquery with the aggregates that there are";
         return Err(EngineError::unsupported("CREATE AGGREGATE in SQL", Some(hint)).into());
     }
+    if is_aggregate && parameters.is_empty() {
+        return Err(EngineError::unsupported("an aggregate without parameters", Some("count(*) counts rows")).into());
+    }
     if is_strict && (is_aggregate || language == Language::Python && matches!(returns, Some(Returns::Table(_)))) {
         let what = if is_aggregate { "STRICT for an aggregate" } else { "STRICT for a function of tables" };
         return Err(EngineError::unsupported(what, Some("the function itself leaves out NULL")).into());

@@ -19,11 +19,13 @@ import socket
 import struct
 import sys
 import sysconfig
+import textwrap
 import traceback
 
 MESSAGE = struct.Struct("<QQ")  # Where a text begins, and its bytes.
 FILES_MAX = 250  # Descriptors in one message: the kernel passes on 253.
 ALIGNMENT = 64
+NICE = 5  # Calls wait sooner than queries do.
 
 
 class Refused(Exception):
@@ -48,12 +50,16 @@ class Channel:
     """The socket and the two files."""
 
     def __init__(self) -> None:
-        self.socket = socket.socket(fileno=os.dup(0))
-        self.arguments, self.results = os.dup(1), os.dup(2)
+        for descriptor in range(3):
+            os.dup2(descriptor, 3 + descriptor)
+        # Whatever else the engine's process has passed on is not for a function.
+        os.closerange(6, os.sysconf("SC_OPEN_MAX"))
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in range(3):
             os.dup2(nothing, descriptor)
         os.close(nothing)
+        self.socket = socket.socket(fileno=3)
+        self.arguments, self.results = 4, 5
         self.sources: list = []  # Buffers: the arguments, and the files that were passed on.
         self.arguments_bytes = 0
 
@@ -139,10 +145,6 @@ class Results:
         return [start, buffer.size]
 
 
-def is_rectangular(values) -> bool:
-    return getattr(values, "ndim", 1) > 1
-
-
 def array_of(values, data_type, what: str):
     """What a function has returned as an array of the declared type."""
     try:
@@ -152,20 +154,30 @@ def array_of(values, data_type, what: str):
             values = values.storage
         if isinstance(values, pa.Array):
             return values if values.type == data_type else values.cast(data_type)
-        if is_rectangular(values) and pa.types.is_fixed_size_list(data_type):
-            return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1), data_type.value_type), data_type.list_size)
+        if getattr(values, "ndim", 1) > 1 and pa.types.is_fixed_size_list(data_type):
+            size = 1
+            for length in values.shape[1:]:
+                size *= length
+            if size != data_type.list_size:
+                raise Refused(f"{what} has {size} values in each row, and {data_type.list_size} are declared")
+            return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)).cast(data_type.value_type), data_type.list_size)
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise Refused(f"{what} is {type(values).__name__}, and not an array")
-        try:
-            # With the type given, pyarrow makes 1 of 1.5.
-            made = pa.array(values)
-            return made if made.type == data_type else made.cast(data_type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            if data_type.num_fields == 0:
-                raise
-            return pa.array(values, data_type)
+        # With the type given, pyarrow makes 1 of 1.5.
+        made = array_of_any_type(values, data_type)
+        return made if made.type == data_type else made.cast(data_type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise Refused(f"{what} is no {data_type}: {error}") from None
+
+
+def array_of_any_type(values, data_type):
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # A map cannot be told from a list of pairs.
+        if pa.types.is_map(data_type):
+            return pa.array(values, data_type)
+        raise
 
 
 class Function:
@@ -176,7 +188,8 @@ class Function:
         self.schemas = [pa.ipc.read_schema(sources[0].slice(start, length)) for start, length in request["schemas"]]
         self.returns = pa.schema([self.plain(field) for field in self.schemas.pop()])
         self.file = f"<function {self.name}>"
-        self.source, self.symbol, self.imports = request["source"], request["symbol"], request["imports"]
+        self.source = textwrap.dedent(request["source"])
+        self.symbol, self.imports = request["symbol"], request["imports"]
         self.call = None
 
     @staticmethod
@@ -299,15 +312,42 @@ class Function:
         return arrays, lengths.pop()
 
 
-def lock(request: dict) -> None:
-    """From here on the process computes and does nothing else."""
-    libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
 
-    def system(number: int, *values) -> int:
-        return libc.syscall(ctypes.c_long(number), *(ctypes.c_long(value) if isinstance(value, int) else value for value in values))
 
-    with open("/proc/self/status") as status:
-        data = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+def system(number: int, *values) -> int:
+    return libc.syscall(ctypes.c_long(number), *(ctypes.c_long(value) if isinstance(value, int) else value for value in values))
+
+
+def restrict() -> bool:
+    """Leaves nothing to read but libraries, for this thread and those that it starts: so before a library has started one. Whether the kernel
+    can do that."""
+    os.nice(NICE)
+    if libc.prctl(38, 1, 0, 0, 0) != 0:  # PR_SET_NO_NEW_PRIVS
+        return False
+    create, add_rule, restrict_self = map(int, sys.argv[1:4])
+    everything, reading = (1 << 13) - 1, 1 << 2 | 1 << 3  # All rights of Landlock's first version; to read files and directories.
+    rules = system(create, ctypes.c_char_p(struct.pack("=Q", everything)), 8, 0)
+    if rules < 0:
+        return False
+    paths = {path for path in sys.path if path} | {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    for path in paths | {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache"}:
+        try:
+            descriptor = os.open(path, os.O_PATH)
+        except OSError:
+            continue
+        rights = reading if os.path.isdir(path) else 1 << 2
+        system(add_rule, rules, 1, ctypes.c_char_p(struct.pack("=Qi", rights, descriptor)), 0)
+        os.close(descriptor)
+    done = system(restrict_self, rules, 0)
+    os.close(rules)
+    return done == 0
+
+
+def lock(request: dict, reads_only_libraries: bool, status) -> None:
+    """From here on the process computes and does nothing else. `status` is the file of that name of /proc."""
+    data = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+    status.close()
     limit = request["memory_bytes"]
     for kind, most in [
         (resource.RLIMIT_DATA, data + limit),
@@ -316,36 +356,12 @@ def lock(request: dict) -> None:
         (resource.RLIMIT_NOFILE, 2 * FILES_MAX),
     ]:
         resource.setrlimit(kind, (most, most))
-    if libc.prctl(38, 1, 0, 0, 0) != 0:  # PR_SET_NO_NEW_PRIVS
-        raise Refused("this machine does not allow to lock the process of a function")
-    reads_libraries = restrict_files(system, request["landlock"])
-    for program in map(bytes.fromhex, request["filters"][0 if reads_libraries else 1]):
+    for program in map(bytes.fromhex, request["filters"][0 if reads_only_libraries else 1]):
         code = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
         # 1, 1: SECCOMP_SET_MODE_FILTER for all threads.
         if system(request["seccomp"], 1, 1, ctypes.c_char_p(header)) != 0:
             raise Refused(f"this machine has no seccomp ({os.strerror(ctypes.get_errno())}), and so no functions in Python")
-
-
-def restrict_files(system, numbers: list) -> bool:
-    """Leaves nothing to read but libraries. Whether the kernel can do that."""
-    create, add_rule, restrict = numbers
-    everything, reading = (1 << 13) - 1, 1 << 2 | 1 << 3  # All rights of the first version; to read files and directories.
-    rules = system(create, ctypes.c_char_p(struct.pack("=Q", everything)), 8, 0)
-    if rules < 0:
-        return False
-    paths = {path for path in sys.path if path} | {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    for path in paths | {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo"}:
-        try:
-            descriptor = os.open(path, os.O_PATH)
-        except OSError:
-            continue
-        rights = reading if os.path.isdir(path) else 1 << 2
-        system(add_rule, rules, 1, ctypes.c_char_p(struct.pack("=Qi", rights, descriptor)), 0)
-        os.close(descriptor)
-    done = system(restrict, rules, 0)
-    os.close(rules)
-    return done == 0
 
 
 def error_of(error: BaseException, file: str) -> dict:
@@ -362,41 +378,45 @@ def error_of(error: BaseException, file: str) -> dict:
 
 def main() -> None:
     channel = Channel()
+    status = open("/proc/self/status")
+    reads_only_libraries = restrict()
     try:
         global pa
         import pyarrow as pa
         import pyarrow.compute  # noqa: F401
     except ImportError as error:
-        text = json.dumps({"error": f"functions in Python need the package pyarrow: {error}"}).encode()
-        os.pwrite(channel.results, text, 0)
-        channel.socket.sendall(MESSAGE.pack(0, len(text)))
+        channel.send({"error": f"functions in Python need the package pyarrow: {error}"})
         return
     channel.send({"ready": True})
     request = channel.receive()
     function = Function(request, channel.sources)
     try:
         function.prepare()
-        lock(request)
+        lock(request, reads_only_libraries, status)
         function.load()
         channel.send({})
     except BaseException as error:
         channel.send(error_of(error, function.file))
         return
     while True:
-        request = channel.receive()
-        # Without the engine nobody else would end it.
-        signal.alarm(request["time_s"])
-        try:
-            batches, results = function.run(request, channel.sources)
-            reply, buffers = {"batches": batches}, results.buffers
-        except BaseException as error:
-            reply, buffers = error_of(error, function.file), []
-        signal.alarm(0)
-        try:
-            channel.send(reply, buffers)
-        except OSError as error:
-            channel.send({"error": f"there is no room for its result: {error}"})
-        del request, reply, buffers
+        answer(channel, function)
+
+
+def answer(channel: Channel, function: Function) -> None:
+    """One call. Its arguments and results are gone at the end."""
+    request = channel.receive()
+    # Without the engine nobody else would end it.
+    signal.alarm(min(request["time_s"], 1 << 30))
+    try:
+        batches, results = function.run(request, channel.sources)
+        reply, buffers = {"batches": batches}, results.buffers
+    except BaseException as error:
+        reply, buffers = error_of(error, function.file), []
+    signal.alarm(0)
+    try:
+        channel.send(reply, buffers)
+    except OSError as error:
+        channel.send({"error": f"there is no room for its result: {error}"})
 
 
 main()
