@@ -107,3 +107,53 @@ fn children_of(data_type: &DataType) -> Vec<&DataType> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::{Field, Int64Type, Schema};
+
+    use super::*;
+
+    fn batches(data_type: &DataType, reply: &str) -> Result<Vec<RecordBatch>, PythonError> {
+        let content = Buffer::from_vec(vec![1_i64, 2, 3, -1]);
+        let schema = Arc::new(Schema::new(vec![Field::new("a", data_type.clone(), true)]));
+        serde_json::from_str::<Reply>(reply).map_err(|error| invalid(&error.to_string()))?.batches(&content, &schema)
+    }
+
+    #[test]
+    fn an_array_is_made_of_its_description() {
+        let found = batches(&DataType::Int64, r#"{"batches": [[[[2, 0, 1, [null, [0, 32]], []]], 2]]}"#).unwrap();
+        assert_eq!(found[0].column(0).as_primitive::<Int64Type>(), &Int64Array::from(vec![2, 3]));
+    }
+
+    #[test]
+    fn what_a_process_leaves_behind_is_no_array_unless_it_is_one() {
+        let list = DataType::new_list(DataType::Int64, true);
+        for (data_type, array) in [
+            (&DataType::Int64, "[5, 0, 0, [null, [0, 32]], []]"),
+            (&DataType::Int64, "[2, 0, 3, [null, [0, 32]], []]"),
+            (&DataType::Int64, "[2, 0, 18446744073709551615, [null, [0, 32]], []]"),
+            (&DataType::Int64, "[18446744073709551615, 0, 0, [null, [0, 32]], []]"),
+            (&DataType::Int64, "[2, 0, 0, [null, [24, 16]], []]"),
+            (&DataType::Int64, "[2, 0, 0, [null, [18446744073709551615, 16]], []]"),
+            (&DataType::Int64, "[4, 1, 0, [[0, 0], [0, 32]], []]"),
+            (&DataType::Int64, "[2, 0, 0, [null], []]"),
+            (&DataType::Int64, "[2, 0, 0, [], []]"),
+            (&DataType::Int64, "[2, 0, 0, [null, [0, 32], [0, 32]], []]"),
+            (&DataType::Int64, "[2, 0, 0, [null, [0, 32]], [[2, 0, 0, [null, [0, 32]], []]]]"),
+            (&DataType::Boolean, "[1000, 1, 0, [[0, 1], [0, 32]], []]"),
+            (&DataType::Utf8, "[2, 0, 0, [null, [8, 16], [0, 8]], []]"),
+            (&DataType::Utf8, "[1, 0, 0, [null, [4, 8], [24, 2]], []]"),
+            (&list, "[2, 0, 0, [null, [8, 16]], [[2, 0, 0, [null, [0, 32]], []]]]"),
+            (&list, "[2, 0, 0, [null, [8, 16]], []]"),
+        ] {
+            let reply = format!(r#"{{"batches": [[[{array}], 2]]}}"#);
+            assert!(batches(data_type, &reply).is_err(), "{data_type}: {array}");
+        }
+        for reply in ["", "[]", r#"{"batches": [[[], 2]]}"#, r#"{"batches": 7}"#, r#"{"batches": [[[[2, 0, 0, [null, [0, 32]], []]], 3]]}"#]
+        {
+            assert!(batches(&DataType::Int64, reply).is_err(), "{reply}");
+        }
+    }
+}

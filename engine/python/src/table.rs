@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
@@ -32,7 +32,14 @@ impl PythonTable {
     /// `columns` are those of the result, in the types of SQL.
     pub fn plan(function: PythonFunction, inputs: Vec<LogicalPlan>, columns: &SchemaRef) -> Result<LogicalPlan> {
         let schema = Arc::new(DFSchema::try_from(Arc::clone(columns))?);
-        let is_ordered = inputs.iter().map(has_order).collect();
+        let is_ordered: Vec<bool> = inputs.iter().map(has_order).collect();
+        // DataFusion's planner drops an order in FROM that has no limit (`optimize_subquery_sort`). This one is none, and an optimizer rule
+        // removes it.
+        let inputs = inputs.into_iter().zip(&is_ordered).map(|(input, is_ordered)| match is_ordered {
+            true => LogicalPlanBuilder::from(input).limit(0, None)?.build(),
+            false => Ok(input),
+        });
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(PythonTable { function, inputs, is_ordered, schema }) }))
     }
 
