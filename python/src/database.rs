@@ -43,6 +43,7 @@ impl Drop for Threads {
 impl Database {
     /// Opens the store at `path`, or a temporary one without a path.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword in Python")]
     #[pyo3(signature = (path, *, read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads, python))]
     fn open(
         py: Python<'_>,
