@@ -83,7 +83,7 @@ bench-objects: deps build $(PYTHON_READY) ## a million objects by their tags, be
 
 bench-functions: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## functions in SQL, WebAssembly and Python beside expressions, DuckDB's Python UDF and numpy, then the paper's kernels in Python; ARGS='--beside dataclay'
 	@scripts/deps.sh clients
-	@$(PYTHON) bench/functions.py --threads $(THREADS)
+	@$(PYTHON) bench/functions.py
 	@$(PYTHON) bench/kernels --functions --alone --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)
 
 bench-arrays: deps build $(PYTHON_READY) ## regions of arrays beside h5py, Zarr and numpy; ARGS='--size 256'

@@ -1,6 +1,7 @@
 """The kernels as functions in Python that the store keeps: the numpy of `workloads.py`, in a process next to the engine, on tables in place."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
@@ -11,7 +12,6 @@ import workloads
 from tables import Tables, listed
 from workloads import EDGES, Workload
 
-CALLS = 200
 # Each gets the objects of a kernel as tables, and as many threads as the other ways.
 COUNTS = """
 def counts(x, edges, threads):
@@ -71,38 +71,32 @@ class Ways:
     def prepare(self, kernel, size):
         if kernel == "call":
             self.create("nothing() RETURNS BIGINT", "def nothing():\n    return 0")
-            return {"function in Python, an empty one": self.call}
+            return {"function in Python, an empty one": partial(self.tables.call, sql="SELECT nothing()")}
         workload = Workload(kernel, self.tables.scale)
         self.tables.fill(workload, size)
-        ways = getattr(self, kernel)(workload)
+        ways = getattr(self, kernel)()
         return {f"function in Python, {name}": way for name, way in ways.items()}
 
-    def call(self, clock):
-        with clock:
-            for _ in range(CALLS):
-                self.con.sql("SELECT nothing()").fetchall()
-        clock.seconds /= CALLS
-
-    def histogram(self, _):
+    def histogram(self):
         self.create("counts(x TABLE, edges DOUBLE[], threads BIGINT) RETURNS TABLE (n BIGINT)", COUNTS)
         query = f"SELECT n FROM counts('x', {listed(EDGES)}, {self.threads})"
         return {f"{self.threads} threads": self.tables.query(query, numpy.ravel)}
 
-    def kmeans(self, _):
+    def kmeans(self):
         self.create(f"centres(x TABLE, threads BIGINT) RETURNS TABLE (c DOUBLE[{workloads.DIMENSIONS}])", CENTRES)
         query = f"SELECT c FROM centres('x', {self.threads})"
         return {f"{self.threads} threads": self.tables.query(query, numpy.ravel)}
 
-    def add(self, workload):
-        columns = self.columns(workload)
+    def add(self):
+        columns = self.columns()
         self.create(f"sums(a TABLE, b TABLE, threads BIGINT) RETURNS TABLE ({columns})", BLOCKS + SUMS)
         return self.tables.results(f"sums('\"A\"', '\"B\"', {self.threads})")
 
-    def multiply(self, workload):
-        self.create(f"products(a TABLE, b TABLE) RETURNS TABLE ({self.columns(workload)})", BLOCKS + PRODUCTS)
+    def multiply(self):
+        self.create(f"products(a TABLE, b TABLE) RETURNS TABLE ({self.columns()})", BLOCKS + PRODUCTS)
         return self.tables.results("products('\"A\"', '\"B\"')")
 
-    def columns(self, _):
+    def columns(self):
         block = self.con.sql('SELECT block FROM "A" LIMIT 0').arrow().schema.field("block").type
         return f"i BIGINT, j BIGINT, block TENSOR(DOUBLE, {', '.join(map(str, block.shape))})"
 

@@ -31,10 +31,10 @@ class Tables:
                     values = pyarrow.FixedSizeListArray.from_arrays(values, DIMENSIONS)
                 self.con.write(name, {"v": values}, mode="append" if number else "replace")
 
-    def call(self, clock):
+    def call(self, clock, sql="SELECT 1"):
         with clock:
             for _ in range(CALLS):
-                self.con.sql("SELECT 1").fetchall()
+                self.con.sql(sql).fetchall()
         clock.seconds /= CALLS
 
     def histogram(self, workload):

@@ -11,8 +11,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 
+use super::definition::Request;
 use super::error::{PythonError, invalid};
-use super::function::{PythonFunction, Request};
+use super::function::PythonFunction;
 use common::memory::StatementMemory;
 use common::user_functions::{AggregateKernel, UserAggregate, as_type, plain_field};
 

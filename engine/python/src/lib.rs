@@ -11,6 +11,7 @@
 
 mod aggregate;
 mod arguments;
+mod definition;
 mod error;
 mod function;
 mod pass_files;
@@ -23,8 +24,9 @@ mod table_exec;
 mod workers;
 
 pub use aggregate::aggregate_function;
+pub use definition::{Definition, FunctionKind};
 pub use error::PythonError;
-pub use function::{Definition, FunctionKind, PythonFunction};
+pub use function::PythonFunction;
 pub use scalar::scalar_function;
 pub use table::{PythonTable, PythonTablePlanner};
 pub use workers::{PythonOptions, PythonWorkers};

@@ -7,7 +7,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -19,8 +18,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::arguments::{ArgumentWriter, ArrayDescription, MappedFiles, add_batch};
+use super::definition::{Definition, Request};
 use super::error::PythonError;
-use super::function::Definition;
 use super::pass_files::{FILES_MAX, send_with_files};
 use super::results::Reply;
 use super::seccomp::{self, Filters};
@@ -34,7 +33,7 @@ const TICK: Duration = Duration::from_millis(10);
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 /// Beyond the limit of a call, the process ends by itself if the engine is gone.
 const GRACE_S: u64 = 10;
-/// Files in memory that are larger are emptied after a statement.
+/// Files in memory that are larger are emptied after a call.
 const KEPT_BYTES_MAX: u64 = 32 << 20;
 
 pub struct Process {
@@ -45,16 +44,6 @@ pub struct Process {
     mapped: MappedFiles,
     memory_bytes: u64,
     time: Duration,
-    definition: Option<Arc<Definition>>,
-}
-
-/// What is said about a call besides its arrays.
-#[derive(Default, Serialize)]
-pub struct Request {
-    /// Of the result of a scalar function.
-    pub rows: usize,
-    /// For an aggregate, where the rows of each group end.
-    pub ends: Vec<usize>,
 }
 
 #[derive(Serialize)]
@@ -91,13 +80,13 @@ impl Process {
         // The copies of the descriptors here are closed, so that the end of the process is seen.
         drop(command);
         let (mapped, memory_bytes) = (MappedFiles::default(), 0);
-        let mut process = Process { child, socket, arguments, results, mapped, memory_bytes, time: START_TIME_MAX, definition: None };
+        let mut process = Process { child, socket, arguments, results, mapped, memory_bytes, time: START_TIME_MAX };
         process.reply(&|| false)?;
         Ok(process)
     }
 
     /// Loads the function; from then on the process can only compute.
-    pub fn define(&mut self, definition: &Arc<Definition>, imports: &[String], is_cancelled: &dyn Fn() -> bool) -> Result<(), PythonError> {
+    pub fn define(&mut self, definition: &Definition, imports: &[String], is_cancelled: &dyn Fn() -> bool) -> Result<(), PythonError> {
         let filters = Filters::of(self.child.id())?;
         let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, None);
         let mut schemas = Vec::new();
@@ -106,7 +95,7 @@ impl Process {
             StreamWriter::try_new(&mut message, schema)?.finish()?;
             schemas.push((writer.put(&message)?, message.len()));
         }
-        let Definition { name, kind, symbol, source, limits, .. } = definition.as_ref();
+        let Definition { name, kind, symbol, source, limits, .. } = definition;
         let request = json!({
             "name": name,
             "kind": kind.word(),
@@ -123,23 +112,19 @@ impl Process {
         self.send(start, text.len())?;
         self.memory_bytes = limits.memory_bytes as u64;
         self.time = Duration::from_millis(limits.time_ms);
-        self.reply(is_cancelled)?;
-        self.definition = Some(Arc::clone(definition));
-        Ok(())
+        self.reply(is_cancelled).map(drop)
     }
 
-    /// Calls the function. After an error of the process, and not of the function, it must not be used again.
+    /// Calls its function. After an error of the process, and not of the function, it must not be used again.
     pub fn call(
         &mut self,
+        definition: &Definition,
         request: &Request,
         inputs: &[Vec<Vec<ArrayRef>>],
         in_place: Option<&LiveMemory>,
         reservation: &MemoryReservation,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<RecordBatch>, PythonError> {
-        let Some(definition) = self.definition.clone() else {
-            return Err(PythonError::Ended("it has no function".into()));
-        };
         // Each message passes on a limited number, and each process has a limited number of mappings.
         let forget = self.mapped.count() >= FILES_MAX / 2;
         if forget {
@@ -225,7 +210,7 @@ impl Process {
         PythonError::Ended("it closed its socket".into())
     }
 
-    /// Gives back the memory of large arguments and results, between two statements.
+    /// Gives back the memory of large arguments and results, after a call.
     pub fn trim(&self) -> io::Result<()> {
         for file in [&self.arguments, &self.results] {
             if file.metadata()?.len() > KEPT_BYTES_MAX {

@@ -5,8 +5,9 @@ use arrow::datatypes::{FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{ScalarUDF, Volatility};
 
+use super::definition::Request;
 use super::error::{PythonError, invalid};
-use super::function::{PythonFunction, Request};
+use super::function::PythonFunction;
 use common::error::EngineError;
 use common::memory::StatementMemory;
 use common::user_functions::{ScalarKernel, UserScalar, as_type};

@@ -17,8 +17,9 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
+use super::definition::Request;
 use super::error::PythonError;
-use super::function::{PythonFunction, Request};
+use super::function::PythonFunction;
 use common::memory::{LiveMemory, StatementMemory};
 use common::report::ReportCollector;
 use common::user_functions::as_type;

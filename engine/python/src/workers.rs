@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::definition::Definition;
 use super::error::PythonError;
-use super::function::Definition;
 use super::process::Process;
 
 /// Processes that wait.

@@ -1,7 +1,5 @@
 //! Functions that return a value for each group.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Fields};
@@ -9,6 +7,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
+use super::kernel::Kernel;
 use crate::error::EngineError;
 
 /// An aggregate of a user, in whatever language.
@@ -25,19 +24,20 @@ pub trait AggregateKernel: Send + Sync {
 }
 
 /// It is made for one statement.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct UserAggregate {
     name: String,
     returns: FieldRef,
     signature: Signature,
-    identity: String,
-    kernel: Box<dyn AggregateKernel>,
+    kernel: Kernel<dyn AggregateKernel>,
 }
 
 impl UserAggregate {
     pub fn udaf(name: &str, parameters: &Fields, returns: FieldRef, kernel: Box<dyn AggregateKernel>) -> AggregateUDF {
         let types = parameters.iter().map(|field| field.data_type().clone()).collect();
         let signature = Signature::exact(types, Volatility::Immutable);
-        AggregateUDF::from(UserAggregate { name: name.to_string(), returns, signature, identity: kernel.identity(), kernel })
+        let kernel = Kernel::new(kernel.identity(), kernel);
+        AggregateUDF::from(UserAggregate { name: name.to_string(), returns, signature, kernel })
     }
 
     /// A kernel gets the rows of a group as they come.
@@ -53,26 +53,6 @@ impl UserAggregate {
     pub fn refused(clause: &str, name: &str) -> EngineError {
         let hint = "the function gets the rows of a group as they come; select those that are meant in a subquery";
         EngineError::unsupported(format!("{clause} in the aggregate {name}"), Some(hint))
-    }
-}
-
-impl fmt::Debug for UserAggregate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UserAggregate").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for UserAggregate {
-    fn eq(&self, other: &UserAggregate) -> bool {
-        (&self.name, &self.signature, &self.returns, &self.identity) == (&other.name, &other.signature, &other.returns, &other.identity)
-    }
-}
-
-impl Eq for UserAggregate {}
-
-impl Hash for UserAggregate {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.name, &self.identity).hash(state);
     }
 }
 
@@ -94,12 +74,12 @@ impl AggregateUDFImpl for UserAggregate {
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        Ok(self.kernel.state_fields(args.name))
+        Ok(self.kernel.code.state_fields(args.name))
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         self.check(&args)?;
-        self.kernel.accumulator()
+        self.kernel.code.accumulator()
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
@@ -108,6 +88,6 @@ impl AggregateUDFImpl for UserAggregate {
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         self.check(&args)?;
-        self.kernel.groups_accumulator()
+        self.kernel.code.groups_accumulator()
     }
 }

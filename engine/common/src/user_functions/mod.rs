@@ -2,6 +2,7 @@
 //! them.
 
 mod aggregate;
+mod kernel;
 mod scalar;
 
 use std::sync::Arc;

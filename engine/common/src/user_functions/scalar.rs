@@ -1,7 +1,5 @@
 //! Functions that return a value for each row.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -9,6 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use super::kernel::Kernel;
 use crate::error::EngineError;
 use crate::memory::StatementMemory;
 
@@ -22,39 +21,20 @@ pub trait ScalarKernel: Send + Sync {
 }
 
 /// A function of a user in a statement.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct UserScalar {
     name: String,
     returns: FieldRef,
     signature: Signature,
-    identity: String,
-    kernel: Box<dyn ScalarKernel>,
+    kernel: Kernel<dyn ScalarKernel>,
 }
 
 impl UserScalar {
     pub fn udf(name: &str, parameters: &Fields, returns: FieldRef, volatility: Volatility, kernel: Box<dyn ScalarKernel>) -> ScalarUDF {
         let types: Vec<DataType> = parameters.iter().map(|field| field.data_type().clone()).collect();
         let signature = if types.is_empty() { Signature::nullary(volatility) } else { Signature::exact(types, volatility) };
-        ScalarUDF::from(UserScalar { name: name.to_string(), returns, signature, identity: kernel.identity(), kernel })
-    }
-}
-
-impl fmt::Debug for UserScalar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UserScalar").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl PartialEq for UserScalar {
-    fn eq(&self, other: &UserScalar) -> bool {
-        (&self.name, &self.signature, &self.returns, &self.identity) == (&other.name, &other.signature, &other.returns, &other.identity)
-    }
-}
-
-impl Eq for UserScalar {}
-
-impl Hash for UserScalar {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.name, &self.identity).hash(state);
+        let kernel = Kernel::new(kernel.identity(), kernel);
+        ScalarUDF::from(UserScalar { name: name.to_string(), returns, signature, kernel })
     }
 }
 
@@ -84,7 +64,7 @@ impl ScalarUDFImpl for UserScalar {
             args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_))) && self.signature.volatility != Volatility::Volatile;
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<Vec<_>>>()?;
-        let result = self.kernel.call(&columns, rows, &memory).map_err(EngineError::into_datafusion)?;
+        let result = self.kernel.code.call(&columns, rows, &memory).map_err(EngineError::into_datafusion)?;
         match is_constant {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)),
             false => Ok(ColumnarValue::Array(result)),

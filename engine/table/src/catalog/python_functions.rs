@@ -9,8 +9,8 @@ use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::sql::sqlparser::ast::{self, Query};
 use python_functions::{Definition, FunctionKind, PythonFunction, PythonTable};
 
+use super::function_signatures::{SignatureTypes, check_arguments, limits_of, statement_of, types_of};
 use super::provider::StoreCatalog;
-use super::user_functions::{SignatureTypes, check_arguments, limits_of, statement_of, types_of};
 use common::error::EngineError;
 use common::memory::StatementMemory;
 use sql::functions::{FunctionBody, FunctionDefinition, Parameter, PythonReturns, call_query};

@@ -2,41 +2,36 @@
 //! rights of who calls them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow::buffer::Buffer;
-use arrow::datatypes::{FieldRef, Fields};
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, LogicalPlan, ScalarUDF, Volatility, lit, when};
-use datafusion::sql::parser::Statement;
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, Volatility, lit, when};
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, ObjectName, Query};
-use parking_lot::Mutex;
+use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, ObjectName};
 use pmem_store::attributes::AttributeValue;
 use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectKind, ObjectRecord, Objects, Predicate, PropertyKey};
 use pmem_store::{Snapshot, StoreError, said_name};
 
+use super::function_signatures::{SignatureTypes, check_arguments, limits_of, statement_of, types_of};
 use super::provider::StoreCatalog;
 use super::python_functions::{python_aggregate, python_code, python_scalar, python_table};
 use super::stored_name::resolve;
 use super::view::{error_in_text, nested_state};
 use crate::access::Authorization;
-use common::engine_settings::switches;
 use common::error::EngineError;
 use common::memory::StatementMemory;
 use common::names::FUNCTION_PARAMETERS;
 use common::privilege::Privilege;
-use common::type_names::{declared_name, qualified};
-use common::user_functions::FunctionLimits;
-use semantics::functions::{InlineDefinition, InlineFunction, is_converted};
+use common::type_names::qualified;
+use semantics::functions::{InlineDefinition, InlineFunction};
 use semantics::optimizer::inline_functions;
 use sql::functions::{
-    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, Parameter, PythonReturns, call_query, scalar_query, signature_query,
-    table_query,
+    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, PythonReturns, call_query, scalar_query, table_query,
 };
 use sql::{FunctionStatement, Parsed, split_statements};
 use wasm_functions::{CompiledModule, content_hash};
@@ -263,43 +258,6 @@ pub async fn check_code(catalog: &StoreCatalog, state: &SessionState, definition
     }
 }
 
-/// The types of the parameters that are no tables, and of the result or its columns.
-#[derive(Clone)]
-pub(super) struct SignatureTypes {
-    pub parameters: Fields,
-    pub results: Vec<FieldRef>,
-}
-
-impl SignatureTypes {
-    pub fn result(&self) -> Result<FieldRef, EngineError> {
-        self.results.first().cloned().ok_or_else(|| EngineError::internal("a function without a result"))
-    }
-}
-
-/// They depend on the text and the session's time zone alone, and planning them takes longer than a call.
-pub(super) async fn types_of(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<SignatureTypes> {
-    static TYPES: LazyLock<Mutex<HashMap<(String, Option<String>), SignatureTypes>>> = LazyLock::new(Mutex::default);
-    const TYPES_MAX: usize = 1_000;
-    let key = (definition.text.clone(), state.config_options().execution.time_zone.clone());
-    if let Some(types) = TYPES.lock().get(&key) {
-        return Ok(types.clone());
-    }
-    let mut columns: Vec<Parameter> = definition.parameters.iter().filter(|parameter| !parameter.is_table()).cloned().collect();
-    let count = columns.len();
-    let results = definition.result_columns();
-    columns.extend(results.iter().enumerate().map(|(at, column)| Parameter { name: format!("__result{at}"), ..column.clone() }));
-    let plan = catalog.views.plan(state, statement_of(signature_query(&columns)?)).await?;
-    let (parameters, found) = plan.schema().fields().split_at(count.min(plan.schema().fields().len()));
-    let named = |(field, column): (&FieldRef, &Parameter)| Arc::new(field.as_ref().clone().with_name(&column.name));
-    let types = SignatureTypes { parameters: parameters.into(), results: found.iter().zip(&results).map(named).collect() };
-    let mut all = TYPES.lock();
-    if all.len() >= TYPES_MAX {
-        all.clear();
-    }
-    all.insert(key, types.clone());
-    Ok(types)
-}
-
 /// The definition with a function in another language as its body.
 fn kernel(
     catalog: &StoreCatalog,
@@ -347,12 +305,6 @@ fn aggregate(
     function.map_err(|error| error.of(name))
 }
 
-pub(super) fn limits_of(state: &SessionState) -> FunctionLimits {
-    let settings = switches(state.config_options());
-    let memory_bytes = usize::try_from(settings.function_memory_bytes).unwrap_or(usize::MAX);
-    FunctionLimits { memory_bytes, time_ms: settings.function_timeout_ms }
-}
-
 /// The module with the content that the function was created with.
 fn compiled_module(
     catalog: &StoreCatalog,
@@ -388,10 +340,6 @@ fn not_scalar(definition: &FunctionDefinition) -> DataFusionError {
     EngineError::Sql { message, position: None, hint }.into_datafusion()
 }
 
-pub fn statement_of(query: Query) -> Statement {
-    Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))))
-}
-
 /// The rows of a call in FROM; `None` if no function of a user is called.
 pub async fn called_table(
     catalog: &StoreCatalog,
@@ -425,23 +373,6 @@ pub async fn called_table(
     };
     let plan: LogicalPlan = plan_of.await?;
     Ok(Some(Arc::new(ViewTable::new(plan, None))))
-}
-
-/// An error for an argument that an expression would not convert without a cast. `plan` has a column for each, cast to the type of its
-/// parameter.
-pub fn check_arguments(definition: &FunctionDefinition, plan: &LogicalPlan) -> Result<(), EngineError> {
-    let LogicalPlan::Projection(projection) = plan else { return Ok(()) };
-    let parameters = definition.parameters.iter().filter(|parameter| !parameter.is_table());
-    for (column, parameter) in projection.expr.iter().zip(parameters) {
-        let Expr::Cast(cast) = column.clone().unalias() else { continue };
-        let given = cast.expr.get_type(projection.input.schema())?;
-        if !is_converted(&given, cast.field.data_type()) {
-            let (name, given) = (&parameter.name, declared_name(&given));
-            let message = format!("the argument {name} of {} is {given}", definition.signature());
-            return Err(EngineError::Sql { message, position: None, hint: Some("write a cast if that is meant".into()) });
-        }
-    }
-    Ok(())
 }
 
 /// Whether an expression may differ each time that it is computed.
