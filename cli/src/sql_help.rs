@@ -26,7 +26,10 @@ const STATEMENTS: &[(&str, &str)] = &[
         "CREATE AGGREGATE",
         "CREATE [OR REPLACE] AGGREGATE [IF NOT EXISTS] name (parameter type, …) RETURNS type LANGUAGE wasm AS BLOB b [SYMBOL 'name'] | LANGUAGE python AS $$ source $$",
     ),
-    ("CREATE PROCEDURE", "CREATE [OR REPLACE] PROCEDURE [IF NOT EXISTS] name (parameter type, …) BEGIN statement; … END"),
+    (
+        "CREATE PROCEDURE",
+        "CREATE [OR REPLACE] PROCEDURE [IF NOT EXISTS] name (parameter type, …) BEGIN statement; … END | [RETURNS TABLE (column type, …)] LANGUAGE python AS $$ source $$",
+    ),
     ("CALL", "CALL procedure (expr, …)"),
     ("DROP FUNCTION", "DROP FUNCTION|AGGREGATE|PROCEDURE [IF EXISTS] name [(type, …)]"),
     ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),

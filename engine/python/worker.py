@@ -20,12 +20,15 @@ import struct
 import sys
 import sysconfig
 import textwrap
+import threading
 import traceback
 
 MESSAGE = struct.Struct("<QQ")  # Where a text begins, and its bytes.
+REQUEST = struct.Struct("<QQQ")  # The same, and whether the last file that comes with it is for results.
 FILES_MAX = 250  # Descriptors in one message: the kernel passes on 253.
 ALIGNMENT = 64
 NICE = 5  # Calls wait sooner than queries do.
+TIME_MAX_S = 1 << 30
 
 
 class Refused(Exception):
@@ -64,10 +67,13 @@ class Channel:
         self.arguments_bytes = 0
 
     def receive(self) -> dict:
-        message, descriptors, _, _ = socket.recv_fds(self.socket, MESSAGE.size, FILES_MAX)
-        if len(message) < MESSAGE.size:
+        message, descriptors, _, _ = socket.recv_fds(self.socket, REQUEST.size, FILES_MAX)
+        if len(message) < REQUEST.size:
             os._exit(0)  # The engine needs it no more.
-        start, length = MESSAGE.unpack(message)
+        start, length, has_new_results = REQUEST.unpack(message)
+        if has_new_results:
+            os.close(self.results)
+            self.results = descriptors.pop()
         size = os.fstat(self.arguments).st_size
         if size != self.arguments_bytes:
             self.arguments_bytes = size
@@ -180,10 +186,100 @@ def array_of_any_type(values, data_type):
         raise
 
 
+def table_of(rows, what: str):
+    try:
+        if isinstance(rows, pa.RecordBatch):
+            return pa.Table.from_batches([rows])
+        return pa.Table.from_pylist(rows) if isinstance(rows, list) else pa.table(rows)
+    except (TypeError, ValueError, AttributeError, pa.ArrowInvalid):
+        raise Refused(f"{what} is {type(rows).__name__}, and not a table") from None
+
+
+class StatementError(Exception):
+    """A statement of a procedure has failed. The call fails with it, and what it has changed is taken back."""
+
+
+class Session:
+    """What a procedure gets besides its arguments: it runs statements in the transaction of the call."""
+
+    def __init__(self, function: "Function", time_s: int) -> None:
+        self._function, self._time_s = function, time_s
+        self._lock = threading.Lock()
+
+    def sql(self, query: str, params=()):
+        """Runs a statement, with values for `$1`, `$2`, … or `?`; returns its rows."""
+        if not isinstance(params, (list, tuple)):
+            raise TypeError(f"params is a list of values, and not {type(params).__name__}")
+        values = [value_of(value) for value in params]
+        row = pa.RecordBatch.from_arrays(values, [f"${at + 1}" for at in range(len(values))])
+        return self._ask({"text": query}, pa.Table.from_batches([row]))
+
+    def write(self, table: str, rows, mode: str = "create", *, schema: str | None = None) -> int:
+        """Adds rows to a table; modes are those of `Connection.write`. Returns the number of rows."""
+        if mode not in ("create", "append", "create_append", "replace"):
+            raise ValueError(f"there is no mode {mode!r}: there are create, append, create_append and replace")
+        try:
+            rows = table_of(rows, "what is written")
+        except Refused as error:
+            raise TypeError(str(error)) from None
+        self._ask({"text": table, "mode": mode, "schema": schema}, rows)
+        return len(rows)
+
+    def _ask(self, request: dict, rows):
+        for name in ("text", "schema"):
+            if not isinstance(request.get(name, ""), (str, type(None))):
+                raise TypeError(f"{request[name]!r} is no text")
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self._function.file:
+            frame = frame.f_back
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        buffer = sink.getvalue()
+        request |= {"line": frame.f_lineno if frame else 0, "rows": [0, buffer.size]}
+        channel = self._function.channel
+        with self._lock:
+            # The time of a statement is not the function's.
+            signal.alarm(0)
+            try:
+                channel.send({"request": request}, [buffer])
+            except OSError as error:
+                raise MemoryError(f"there is no room for what the statement needs: {error}") from None
+            answer = channel.receive()
+            signal.alarm(self._time_s)
+            if "error" in answer:
+                raise StatementError(answer["error"])
+            start, length = answer["schema"]
+            schema = pa.ipc.read_schema(channel.sources[0].slice(start, length))
+            # The next answer lies at the same place.
+            sources = [Copied(channel.sources[0]), *channel.sources[1:]]
+            return pa.Table.from_batches(Function.batches(schema, answer["batches"], sources), schema)
+
+
+class Copied:
+    """A buffer of which slices are copies."""
+
+    def __init__(self, buffer) -> None:
+        self.buffer = buffer
+
+    def slice(self, start: int, length: int):
+        return pa.py_buffer(self.buffer.slice(start, length).to_pybytes())
+
+
+def value_of(value):
+    """The value as an array with one; an array becomes a list."""
+    if isinstance(value, pa.ChunkedArray):
+        value = value.combine_chunks()
+    if isinstance(value, pa.Array):
+        return pa.ListArray.from_arrays([0, len(value)], value)
+    return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else pa.array([value])
+
+
 class Function:
     """The function of a user."""
 
-    def __init__(self, request: dict, sources: list) -> None:
+    def __init__(self, request: dict, channel: Channel) -> None:
+        self.channel, sources = channel, channel.sources
         self.name, self.kind = request["name"], request["kind"]
         self.schemas = [pa.ipc.read_schema(sources[0].slice(start, length)) for start, length in request["schemas"]]
         self.returns = pa.schema([self.plain(field) for field in self.schemas.pop()])
@@ -251,6 +347,15 @@ class Function:
             for columns in given
         ]
 
+    def procedure(self, request: dict, inputs: list):
+        session = Session(self, min(request["time_s"], TIME_MAX_S))
+        result = self.call(session, *(column[0].as_py() for column in inputs[0][0].columns))
+        if len(self.returns):
+            return self.batches_of(result)
+        if result is not None:
+            raise Refused(f"it returned {type(result).__name__}, and declares no RETURNS TABLE")
+        return []
+
     def scalar(self, request: dict, inputs: list):
         rows = request["rows"]
         (columns,) = inputs[0]
@@ -281,7 +386,10 @@ class Function:
                 arguments.append(pa.Table.from_batches(batches, schema))
             else:
                 arguments.append(next(scalars)[0].as_py())
-        result = self.call(*arguments)
+        return self.batches_of(self.call(*arguments))
+
+    def batches_of(self, result) -> list:
+        """The rows of a result with the declared columns."""
         is_list_of_rows = isinstance(result, list) and (not result or isinstance(result[0], dict))
         is_table = is_list_of_rows or isinstance(result, (dict, pa.RecordBatch)) or hasattr(result, "__arrow_c_stream__")
         if len(self.returns) == 1 and not is_table:
@@ -289,17 +397,8 @@ class Function:
             result = {self.returns[0].name: [result] if is_value else result}
         if isinstance(result, dict):
             return [self.columns(result)]
-        return [self.columns(dict(zip(batch.schema.names, batch.columns))) for batch in self.rows(result).to_batches()]
-
-    def rows(self, result):
-        if isinstance(result, pa.RecordBatch):
-            return pa.Table.from_batches([result])
-        if isinstance(result, list):
-            return pa.Table.from_pylist(result) if result else self.returns.empty_table()
-        try:
-            return pa.table(result)
-        except (TypeError, ValueError, AttributeError):
-            raise Refused(f"its result is {type(result).__name__}, and not a table") from None
+        table = table_of(result, "its result") if result or not is_list_of_rows else self.returns.empty_table()
+        return [self.columns(dict(zip(batch.schema.names, batch.columns))) for batch in table.to_batches()]
 
     def columns(self, columns: dict):
         missing = [field.name for field in self.returns if field.name not in columns]
@@ -389,7 +488,7 @@ def main() -> None:
         return
     channel.send({"ready": True})
     request = channel.receive()
-    function = Function(request, channel.sources)
+    function = Function(request, channel)
     try:
         function.prepare()
         lock(request, reads_only_libraries, status)
@@ -406,7 +505,7 @@ def answer(channel: Channel, function: Function) -> None:
     """One call. Its arguments and results are gone at the end."""
     request = channel.receive()
     # Without the engine nobody else would end it.
-    signal.alarm(min(request["time_s"], 1 << 30))
+    signal.alarm(min(request["time_s"], TIME_MAX_S))
     try:
         batches, results = function.run(request, channel.sources)
         reply, buffers = {"batches": batches}, results.buffers

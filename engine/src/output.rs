@@ -105,6 +105,11 @@ impl QueryOutput {
         self.kind
     }
 
+    /// What the statement reads, and where.
+    pub(crate) fn collector(&self) -> &ReportCollector {
+        &self.report_sources.collector
+    }
+
     /// The current report; it is complete once the stream has ended.
     pub fn report(&self) -> QueryReport {
         let report_sources = &self.report_sources;

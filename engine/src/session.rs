@@ -57,6 +57,7 @@ mod objects;
 mod parameters;
 mod planner;
 mod plans;
+mod python_call;
 mod statement_entry;
 mod table_scan;
 mod tables;

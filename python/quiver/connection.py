@@ -122,6 +122,32 @@ class Connection(hints.Hints):
 
         return keep
 
+    def procedure(
+        self,
+        returns: Mapping[str, Any] | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        schema: str | None = None,
+        replace: bool = True,
+    ) -> Callable[[_F], _F]:
+        """A decorator that keeps a procedure in the store, with its source. It gets a session and the arguments of CALL. `session.sql` and
+        `session.write` run in one transaction, where the data is. With a dict of columns as `returns` it returns rows.
+
+            @con.procedure()
+            def rename(session, old: str, new: str): session.sql("UPDATE t SET name = $1 WHERE name = $2", [new, old])
+
+            con.sql("CALL rename('a', 'b')")
+        """
+
+        def keep(function: _F) -> _F:
+            self._sql(
+                functions.procedure_statement(function, name=name, schema=schema, parameters=parameters, returns=returns, replace=replace)
+            )
+            return function
+
+        return keep
+
     def unregister(self, name: str) -> None:
         self._frames.unregister(name)
 

@@ -9,7 +9,7 @@ import dis
 import inspect
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -66,12 +66,24 @@ def statements(
     for sql_name, symbol, called in _called(function, name):
         types = _parameters(called, parameters, returns, symbol)
         result = _returns(returns if returns is not None else _annotation(called, called.__annotations__.get("return")), symbol)
-        declared = ", ".join(f"{quoted(parameter)} {kind}" for parameter, kind in types)
-        full_name = quoted(sql_name) if schema is None else f"{quoted(schema)}.{quoted(sql_name)}"
-        yield (
-            f"{create} {kind} {full_name}({declared}) RETURNS {result} LANGUAGE python{clauses}"
-            f" AS {_in_quotes(source)} SYMBOL {literal(symbol)}"
-        )
+        signature = _signature(schema, sql_name, types)
+        yield f"{create} {kind} {signature} RETURNS {result} LANGUAGE python{clauses} AS {_in_quotes(source)} SYMBOL {literal(symbol)}"
+
+
+def procedure_statement(
+    function: Callable[..., Any], *, name: str | None, schema: str | None, parameters: Types | None, returns: Types | None, replace: bool
+) -> str:
+    """The first parameter of the function is the session, which has no type in SQL."""
+    symbol = function.__name__
+    signature = _signature(schema, name or symbol.lower(), _parameters(function, parameters, None, symbol, 1))
+    create = "CREATE OR REPLACE" if replace else "CREATE"
+    result = "" if returns is None else f" RETURNS {_returns(returns, symbol)}"
+    return f"{create} PROCEDURE {signature}{result} LANGUAGE python AS {_in_quotes(source_of(function))} SYMBOL {literal(symbol)}"
+
+
+def _signature(schema: str | None, name: str, types: Iterable[tuple[str, str]]) -> str:
+    full_name = quoted(name) if schema is None else f"{quoted(schema)}.{quoted(name)}"
+    return f"{full_name}({', '.join(f'{quoted(parameter)} {kind}' for parameter, kind in types)})"
 
 
 def _called(function: Callable[..., Any] | type, name: str | None) -> Iterator[tuple[str, str, Callable[..., Any]]]:
@@ -84,9 +96,9 @@ def _called(function: Callable[..., Any] | type, name: str | None) -> Iterator[t
             yield f"{prefix}_{method.lower()}", f"{function.__name__}.{method}", called
 
 
-def _parameters(function: Callable[..., Any], given: Types | None, returns: Any, symbol: str) -> Iterator[tuple[str, str]]:
+def _parameters(function: Callable[..., Any], given: Types | None, returns: Any, symbol: str, first: int = 0) -> Iterator[tuple[str, str]]:
     is_method = "." in symbol
-    for at, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for at, parameter in enumerate(list(inspect.signature(function).parameters.values())[first:]):
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise NotSupportedError(
                 f"{symbol} has the parameter {parameter}", hint="a function of the store has a fixed number of parameters"

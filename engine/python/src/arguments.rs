@@ -93,7 +93,8 @@ impl MappedFiles {
         let known = self.paths.iter().position(|known| known == path);
         let at = match known {
             Some(at) => at,
-            None if self.new.len() >= FILES_MAX => return None,
+            // One more is the file for results.
+            None if self.new.len() + 1 >= FILES_MAX => return None,
             None => {
                 self.new.push(File::open(path).ok()?);
                 self.paths.push(path.to_path_buf());

@@ -14,6 +14,8 @@ pub enum FunctionKind {
     Aggregate,
     /// Values and tables in, a table out.
     Table,
+    /// Values in, a table out; it runs statements meanwhile.
+    Procedure,
 }
 
 impl FunctionKind {
@@ -22,6 +24,7 @@ impl FunctionKind {
             FunctionKind::Scalar => "scalar",
             FunctionKind::Aggregate => "aggregate",
             FunctionKind::Table => "table",
+            FunctionKind::Procedure => "procedure",
         }
     }
 }

@@ -8,6 +8,7 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 
 use super::definition::{Definition, Request};
 use super::error::PythonError;
+use super::session_requests::SessionHandler;
 use super::workers::PythonWorkers;
 use common::memory::{LiveMemory, StatementMemory};
 use common::user_functions::plain_field;
@@ -35,7 +36,7 @@ impl PythonFunction {
 
     /// An error if the source cannot be loaded, or defines no such function.
     pub fn check(&self) -> Result<(), PythonError> {
-        self.workers.with_process(&self.definition, &|| false, |_| Ok(()))
+        self.workers.with_process(&self.definition, &|| false, |_, _| Ok(()))
     }
 
     /// The batches that the function returns. Each input is a list of batches, with the columns of its schema; buffers that lie in a segment of
@@ -47,10 +48,23 @@ impl PythonFunction {
         in_place: Option<&LiveMemory>,
         memory: &StatementMemory,
     ) -> Result<Vec<RecordBatch>, PythonError> {
-        let is_cancelled = || memory.has_no_reader();
+        self.call_with(request, inputs, in_place, memory, &|| memory.has_no_reader(), None)
+    }
+
+    pub(super) fn call_with(
+        &self,
+        request: Request,
+        inputs: &[Vec<Vec<ArrayRef>>],
+        in_place: Option<&LiveMemory>,
+        memory: &StatementMemory,
+        is_cancelled: &dyn Fn() -> bool,
+        session: Option<&mut SessionHandler<'_>>,
+    ) -> Result<Vec<RecordBatch>, PythonError> {
         let reservation = MemoryConsumer::new(format!("function {}", self.definition.name)).register(memory.pool());
-        self.workers.with_process(&self.definition, &is_cancelled, |process| {
-            process.call(&self.definition, &request, inputs, in_place, &reservation, &is_cancelled)
+        self.workers.with_process(&self.definition, is_cancelled, |process, running| {
+            let mut waiting = session.map(|ask| |request| running.while_waiting(is_cancelled, || ask(request)));
+            let session = waiting.as_mut().map(|ask| ask as &mut SessionHandler<'_>);
+            process.call(&self.definition, &request, inputs, in_place, &reservation, is_cancelled, session)
         })
     }
 }

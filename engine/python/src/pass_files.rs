@@ -6,7 +6,7 @@ use std::mem::{size_of, size_of_val};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// The kernel passes on no more in one message.
+/// The kernel passes on a few more in one message.
 pub const FILES_MAX: usize = 250;
 
 /// Sends the message, which fits into the buffer of a socket whose other end reads, and with it the descriptors of at most [`FILES_MAX`] files.

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::buffer::Buffer;
+use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
 use datafusion::execution::memory_pool::MemoryReservation;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -19,12 +19,13 @@ use serde_json::json;
 
 use super::arguments::{ArgumentWriter, ArrayDescription, MappedFiles, add_batch};
 use super::definition::{Definition, Request};
-use super::error::PythonError;
+use super::error::{PythonError, invalid};
 use super::pass_files::{FILES_MAX, send_with_files};
-use super::results::Reply;
+use super::results::{Content, Reply};
 use super::seccomp::{self, Filters};
+use super::session_requests::{SessionHandler, SessionRows};
 use common::memory::LiveMemory;
-use common::user_functions::as_type;
+use common::user_functions::{as_type, plain_field};
 
 const PROGRAM: &str = include_str!("../worker.py");
 /// How often a call looks whether it is to stop.
@@ -41,6 +42,8 @@ pub struct Process {
     socket: UnixStream,
     arguments: File,
     results: File,
+    /// Whether the process does not have that file yet.
+    has_new_results: bool,
     mapped: MappedFiles,
     memory_bytes: u64,
     time: Duration,
@@ -63,8 +66,7 @@ impl Process {
     pub fn start(interpreter: &Path, threads: usize) -> Result<Process, PythonError> {
         let (socket, other) = UnixStream::pair()?;
         socket.set_read_timeout(Some(TICK))?;
-        let file = |name: &str| -> io::Result<File> { Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?)) };
-        let (arguments, results) = (file("quiver-arguments")?, file("quiver-results")?);
+        let (arguments, results) = (memory_file("quiver-arguments", MemfdFlags::CLOEXEC)?, results_file()?);
         let stdio = |file: &File| -> io::Result<Stdio> { Ok(Stdio::from(file.try_clone()?)) };
         let threads = threads.to_string();
         let mut command = Command::new(interpreter);
@@ -80,8 +82,8 @@ impl Process {
         // The copies of the descriptors here are closed, so that the end of the process is seen.
         drop(command);
         let (mapped, memory_bytes) = (MappedFiles::default(), 0);
-        let mut process = Process { child, socket, arguments, results, mapped, memory_bytes, time: START_TIME_MAX };
-        process.reply(&|| false)?;
+        let mut process = Process { child, socket, arguments, results, has_new_results: false, mapped, memory_bytes, time: START_TIME_MAX };
+        process.reply(START_TIME_MAX, &|| false)?;
         Ok(process)
     }
 
@@ -91,8 +93,7 @@ impl Process {
         let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, None);
         let mut schemas = Vec::new();
         for schema in definition.inputs.iter().chain([&definition.returns]) {
-            let mut message = Vec::new();
-            StreamWriter::try_new(&mut message, schema)?.finish()?;
+            let message = schema_message(schema)?;
             schemas.push((writer.put(&message)?, message.len()));
         }
         let Definition { name, kind, symbol, source, limits, .. } = definition;
@@ -112,7 +113,7 @@ impl Process {
         self.send(start, text.len())?;
         self.memory_bytes = limits.memory_bytes as u64;
         self.time = Duration::from_millis(limits.time_ms);
-        self.reply(is_cancelled).map(drop)
+        self.reply(self.time, is_cancelled).map(drop)
     }
 
     /// Calls its function. After an error of the process, and not of the function, it must not be used again.
@@ -124,6 +125,7 @@ impl Process {
         in_place: Option<&LiveMemory>,
         reservation: &MemoryReservation,
         is_cancelled: &dyn Fn() -> bool,
+        session: Option<&mut SessionHandler<'_>>,
     ) -> Result<Vec<RecordBatch>, PythonError> {
         // Each message passes on a limited number, and each process has a limited number of mappings.
         let forget = self.mapped.count() >= FILES_MAX / 2;
@@ -150,15 +152,72 @@ impl Process {
         let start = writer.put(&text)?;
         let end = writer.end as usize;
         self.send(start, text.len())?;
-        let (reply, content) = self.reply(is_cancelled)?;
-        reservation.try_resize(end + content.len()).map_err(|error| PythonError::Memory(error.to_string()))?;
-        reply.batches(&content, &definition.returns)
+        let (reply, content) = self.last_reply(end as u64, is_cancelled, session)?;
+        reservation.try_resize(end + content.buffer.len()).map_err(|error| PythonError::Memory(error.to_string()))?;
+        if content.is_sealed {
+            (self.results, self.has_new_results) = (results_file()?, true);
+        }
+        reply.batches(&content.buffer, &definition.returns)
     }
 
+    /// The result of a call, after all that a procedure asks for. The time that a statement takes is not the function's.
+    fn last_reply(
+        &mut self,
+        arguments_end: u64,
+        is_cancelled: &dyn Fn() -> bool,
+        mut session: Option<&mut SessionHandler<'_>>,
+    ) -> Result<(Reply, Content), PythonError> {
+        let mut time_left = self.time;
+        loop {
+            let start = Instant::now();
+            let (mut reply, content) = self.reply(time_left, is_cancelled)?;
+            time_left = time_left.saturating_sub(start.elapsed());
+            let Some(request) = reply.session_request(&content.buffer)? else { return Ok((reply, content)) };
+            if content.is_sealed {
+                (self.results, self.has_new_results) = (results_file()?, true);
+            }
+            let Some(handler) = session.as_mut() else { return Err(invalid("only a procedure runs statements")) };
+            let answer = handler(request)?;
+            self.answer(arguments_end, answer)?;
+        }
+    }
+
+    /// Sends rows to a procedure, which copies what lies in the file of arguments: the next ones lie at the same place.
+    fn answer(&mut self, arguments_end: u64, answer: Result<SessionRows, String>) -> Result<(), PythonError> {
+        let nothing = LiveMemory::default();
+        let in_place = answer.as_ref().map_or(&nothing, |rows| &rows.in_place);
+        let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, Some(in_place));
+        writer.end = arguments_end;
+        let answer = match &answer {
+            Err(error) => json!({ "error": error }),
+            Ok(SessionRows { schema, batches, .. }) => {
+                let schema = Schema::new(schema.fields().iter().map(plain_field).collect::<Vec<_>>());
+                let message = schema_message(&schema)?;
+                let schema_at = (writer.put(&message)?, message.len());
+                let mut described = Vec::new();
+                for batch in batches {
+                    let columns = batch.columns().iter().zip(schema.fields());
+                    let columns = columns.map(|(column, field)| Ok(writer.array(&as_type(column, field.data_type())?.to_data())?));
+                    add_batch(&mut described, columns.collect::<Result<_, PythonError>>()?, &schema);
+                }
+                json!({ "schema": schema_at, "batches": described })
+            }
+        };
+        let text = answer.to_string();
+        let start = writer.put(text.as_bytes())?;
+        self.send(start, text.len())
+    }
+
+    /// Says where a text lies in the file of arguments, and passes on new files: at the end that for results.
     fn send(&mut self, start: u64, bytes: usize) -> Result<(), PythonError> {
         let mut message = start.to_le_bytes().to_vec();
         message.extend((bytes as u64).to_le_bytes());
-        let files = std::mem::take(&mut self.mapped.new);
+        let has_new_results = std::mem::take(&mut self.has_new_results);
+        message.extend(u64::from(has_new_results).to_le_bytes());
+        let mut files = std::mem::take(&mut self.mapped.new);
+        if has_new_results {
+            files.push(self.results.try_clone()?);
+        }
         match send_with_files(&self.socket, &message, &files) {
             Ok(()) => Ok(()),
             Err(_) => Err(self.ended()),
@@ -166,8 +225,8 @@ impl Process {
     }
 
     /// Waits for the reply; an error if it is one.
-    fn reply(&mut self, is_cancelled: &dyn Fn() -> bool) -> Result<(Reply, Buffer), PythonError> {
-        let until = Instant::now() + self.time;
+    fn reply(&mut self, time: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(Reply, Content), PythonError> {
+        let until = Instant::now() + time;
         let (mut message, mut read) = ([0; 16], 0);
         while read < message.len() {
             match self.socket.read(&mut message[read..]) {
@@ -219,6 +278,20 @@ impl Process {
         }
         Ok(())
     }
+}
+
+fn memory_file(name: &str, flags: MemfdFlags) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, flags)?))
+}
+
+fn results_file() -> io::Result<File> {
+    memory_file("quiver-results", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+}
+
+fn schema_message(schema: &Schema) -> Result<Vec<u8>, PythonError> {
+    let mut message = Vec::new();
+    StreamWriter::try_new(&mut message, schema)?.finish()?;
+    Ok(message)
 }
 
 impl Drop for Process {

@@ -2,17 +2,25 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow::array::{ArrayData, ArrayDataBuilder, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, SchemaRef};
+use arrow::ipc::reader::StreamReader;
+use memmap2::MmapOptions;
+use rustix::fs::{SealFlags, fcntl_add_seals};
 use serde::Deserialize;
 
 use super::error::{PythonError, invalid};
+use super::session_requests::{SessionRequest, WriteMode};
+use common::user_functions::as_type;
 
 /// A description of arrays, or an error.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
+/// Fewer bytes are copied sooner than a file is made for the next result.
+const IN_PLACE_BYTES_MIN: usize = 1 << 20;
 /// What a function says of itself is cut here.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
@@ -23,25 +31,79 @@ pub struct Reply {
     pub error: Option<String>,
     pub traceback: Option<String>,
     batches: Vec<(Vec<ArrayDescription>, usize)>,
+    /// What a procedure asks for before it has ended.
+    request: Option<RequestDescription>,
+}
+
+#[derive(Deserialize)]
+struct RequestDescription {
+    /// The statement, or the name of the table.
+    text: String,
+    /// How rows are written into the table.
+    mode: Option<WriteMode>,
+    schema: Option<String>,
+    /// Of the source, counted from 1.
+    line: usize,
+    /// Where a stream of Arrow's IPC format lies: a row with the values of the parameters, or the rows to be written.
+    rows: (usize, usize),
 }
 
 /// `[length, nulls, offset, buffers, children]`; a buffer is `[start, bytes]`.
 #[derive(Deserialize)]
 struct ArrayDescription(usize, i64, usize, Vec<Option<(usize, usize)>>, Vec<ArrayDescription>);
 
+/// What lies in the file of results.
+pub struct Content {
+    pub buffer: Buffer,
+    /// Whether the buffer is the file itself, which can take no other results any more.
+    pub is_sealed: bool,
+}
+
+impl Content {
+    /// The first bytes of the file, copied, as the process can change it. Many bytes stay where they are, if it can be kept from that: it has
+    /// mapped the file otherwise.
+    fn of(file: &File, bytes: usize) -> Result<Content, PythonError> {
+        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
+        let is_sealed = bytes >= IN_PLACE_BYTES_MIN && fcntl_add_seals(file, seals).is_ok();
+        if is_sealed && file.metadata()?.len() >= bytes as u64 {
+            // SAFETY: the seals let nobody change or shorten the file. Held by `a_large_result_stays_where_it_is`.
+            let map = unsafe { MmapOptions::new().len(bytes).populate().map_copy_read_only(file) }?;
+            let start = NonNull::from(map.as_ref()).cast();
+            // SAFETY: the buffer owns the mapping, which has so many bytes. Held by `a_large_result_stays_where_it_is`.
+            let buffer = unsafe { Buffer::from_custom_allocation(start, bytes, Arc::new(map)) };
+            return Ok(Content { buffer, is_sealed });
+        }
+        let mut content = vec![0; bytes];
+        file.read_exact_at(&mut content, 0)?;
+        Ok(Content { buffer: Buffer::from_vec(content), is_sealed })
+    }
+}
+
 impl Reply {
-    /// The text of a reply, and what lies before it, copied: the process can change the file.
-    pub fn read(file: &File, start: u64, bytes: u64, bytes_max: u64) -> Result<(Reply, Buffer), PythonError> {
+    /// The text of a reply, and what lies before it.
+    pub fn read(file: &File, start: u64, bytes: u64, bytes_max: u64) -> Result<(Reply, Content), PythonError> {
         let end = start.checked_add(bytes).filter(|_| start <= bytes_max && bytes <= TEXT_BYTES_MAX);
         let end = end.and_then(|end| usize::try_from(end).ok()).ok_or_else(|| invalid("it is larger than the limit"))?;
-        let mut content = vec![0; end];
-        file.read_exact_at(&mut content, 0)?;
-        let mut reply: Reply = serde_json::from_slice(&content[start as usize..]).map_err(|error| invalid(&error.to_string()))?;
+        let Content { buffer, is_sealed } = Content::of(file, end)?;
+        let mut reply: Reply = serde_json::from_slice(&buffer[start as usize..]).map_err(|error| invalid(&error.to_string()))?;
         for text in [&mut reply.error, &mut reply.traceback].into_iter().flatten() {
             text.truncate(text.floor_char_boundary(MESSAGE_BYTES_MAX));
         }
-        content.truncate(start as usize);
-        Ok((reply, Buffer::from_vec(content)))
+        Ok((reply, Content { buffer: buffer.slice_with_length(0, start as usize), is_sealed }))
+    }
+
+    /// What a procedure asks its session for; `None` if the reply is its result.
+    pub fn session_request(&mut self, content: &Buffer) -> Result<Option<SessionRequest>, PythonError> {
+        let Some(RequestDescription { text, mode, schema, line, rows: (start, bytes) }) = self.request.take() else { return Ok(None) };
+        let end = start.checked_add(bytes).filter(|end| *end <= content.len());
+        let rows = end.map(|end| &content.as_slice()[start..end]).ok_or_else(|| invalid("its rows lie outside of the file"))?;
+        let reader = StreamReader::try_new(rows, None)?;
+        let columns = reader.schema();
+        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
+        Ok(Some(match mode {
+            Some(mode) => SessionRequest::Write { schema, table: text, mode, line, columns, batches },
+            None => SessionRequest::Statement { text, line, values: batches.into_iter().next().filter(|row| row.num_columns() > 0) },
+        }))
     }
 
     /// The batches of the result, which has these columns.
@@ -57,6 +119,12 @@ impl Reply {
         };
         self.batches.into_iter().map(batch).collect()
     }
+}
+
+/// The batch in the types of SQL.
+pub fn typed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, PythonError> {
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| as_type(column, field.data_type()));
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)?)
 }
 
 fn array(content: &Buffer, description: &ArrayDescription, data_type: &DataType) -> Result<ArrayRef, PythonError> {
@@ -110,8 +178,11 @@ fn children_of(data_type: &DataType) -> Vec<&DataType> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use arrow::array::{AsArray, Int64Array};
     use arrow::datatypes::{Field, Int64Type, Schema};
+    use rustix::fs::{MemfdFlags, memfd_create};
 
     use super::*;
 
@@ -125,6 +196,32 @@ mod tests {
     fn an_array_is_made_of_its_description() {
         let found = batches(&DataType::Int64, r#"{"batches": [[[[2, 0, 1, [null, [0, 32]], []]], 2]]}"#).unwrap();
         assert_eq!(found[0].column(0).as_primitive::<Int64Type>(), &Int64Array::from(vec![2, 3]));
+    }
+
+    #[test]
+    fn a_large_result_stays_where_it_is() {
+        let made = |bytes: usize| {
+            let file = File::from(memfd_create("results", MemfdFlags::ALLOW_SEALING).unwrap());
+            (&file).write_all(&[&vec![7; bytes], b"{}".as_slice()].concat()).unwrap();
+            file
+        };
+        for (bytes, is_large) in [(1 << 10, false), (2 << 20, true)] {
+            let file = made(bytes);
+            let (_, content) = Reply::read(&file, bytes as u64, 2, u64::MAX).unwrap();
+            assert_eq!((content.is_sealed, content.buffer.len()), (is_large, bytes));
+            // The process cannot change what is not copied.
+            assert_eq!((file.write_all_at(b"x", 0).is_err(), file.set_len(0).is_err()), (is_large, is_large));
+            drop(file);
+            assert!(content.buffer.iter().all(|byte| *byte == 7));
+            assert!(Reply::read(&made(bytes), bytes as u64, 3, u64::MAX).is_err());
+        }
+        // Whoever has mapped it could still write.
+        let file = made(2 << 20);
+        // SAFETY: nobody shortens the file while it is mapped. Held by this test.
+        let mut map = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
+        let (_, content) = Reply::read(&file, 2 << 20, 2, u64::MAX).unwrap();
+        map.fill(8);
+        assert!(!content.is_sealed && content.buffer.iter().all(|byte| *byte == 7));
     }
 
     #[test]

@@ -18,11 +18,10 @@ use datafusion::physical_plan::{
 use futures::TryStreamExt;
 
 use super::definition::Request;
-use super::error::PythonError;
 use super::function::PythonFunction;
+use super::results::typed;
 use common::memory::{LiveMemory, StatementMemory};
 use common::report::ReportCollector;
-use common::user_functions::as_type;
 use kernels::gather::collect_batches;
 use kernels::threads::in_background;
 
@@ -134,12 +133,6 @@ async fn rows(
         Ok(results.iter().flat_map(|result| pieces(result, context.session_config().batch_size())).collect())
     })
     .await
-}
-
-/// The batch in the types of SQL.
-fn typed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, PythonError> {
-    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| as_type(column, field.data_type()));
-    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)?)
 }
 
 fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {

@@ -1,5 +1,6 @@
 //! The processes of a store: those that wait for a next call of their function.
 
+use std::cell::Cell;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -90,12 +91,36 @@ pub struct PythonWorkers {
 }
 
 /// A call that runs.
-struct RunningCall<'a>(&'a PythonWorkers);
+pub(super) struct RunningCall<'a> {
+    workers: &'a PythonWorkers,
+    is_counted: Cell<bool>,
+}
+
+impl RunningCall<'_> {
+    /// Does what the call waits for. Meanwhile it is no call that others wait for: these may be what it waits for.
+    pub fn while_waiting<T>(
+        &self,
+        is_cancelled: &dyn Fn() -> bool,
+        work: impl FnOnce() -> Result<T, PythonError>,
+    ) -> Result<T, PythonError> {
+        self.leave();
+        let done = work()?;
+        self.workers.enter(is_cancelled)?;
+        self.is_counted.set(true);
+        Ok(done)
+    }
+
+    fn leave(&self) {
+        if self.is_counted.replace(false) {
+            *self.workers.running.lock() -= 1;
+            self.workers.ended.notify_one();
+        }
+    }
+}
 
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
-        *self.0.running.lock() -= 1;
-        self.0.ended.notify_one();
+        self.leave();
     }
 }
 
@@ -116,9 +141,10 @@ impl PythonWorkers {
         &self,
         definition: &Arc<Definition>,
         is_cancelled: &dyn Fn() -> bool,
-        work: impl FnOnce(&mut Process) -> Result<T, PythonError>,
+        work: impl FnOnce(&mut Process, &RunningCall<'_>) -> Result<T, PythonError>,
     ) -> Result<T, PythonError> {
-        let _running = self.begin(is_cancelled)?;
+        self.enter(is_cancelled)?;
+        let running = RunningCall { workers: self, is_counted: Cell::new(true) };
         let idle = {
             let mut waiting = self.waiting.lock();
             let position = waiting.idle.iter().position(|idle| idle.definition == *definition);
@@ -132,7 +158,7 @@ impl PythonWorkers {
                 process
             }
         };
-        let done = work(&mut process);
+        let done = work(&mut process, &running);
         // After its own error a function can be called again.
         if matches!(done, Ok(_) | Err(PythonError::Failed { .. })) && process.trim().is_ok() {
             self.keep(IdleProcess { definition: Arc::clone(definition), process, since: Instant::now() });
@@ -141,8 +167,8 @@ impl PythonWorkers {
     }
 
     /// Waits while there are as many calls as there may be: each has a process with memory of its own. A call waits for no other one while it
-    /// runs, so this ends.
-    fn begin(&self, is_cancelled: &dyn Fn() -> bool) -> Result<RunningCall<'_>, PythonError> {
+    /// is counted, so this ends.
+    fn enter(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), PythonError> {
         let mut running = self.running.lock();
         while *running >= CALLS_PER_THREAD * self.threads.max(1) {
             self.ended.wait_for(&mut running, Duration::from_millis(10));
@@ -151,7 +177,7 @@ impl PythonWorkers {
             }
         }
         *running += 1;
-        Ok(RunningCall(self))
+        Ok(())
     }
 
     /// The spare one; another one starts beside the call.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::TableReference;
 use datafusion::common::metadata::ScalarAndMetadata;
@@ -22,6 +22,7 @@ use crate::queries::StatementKind;
 use crate::statements::functions::malformed;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
+use common::memory::LiveMemory;
 use common::messages::counted;
 use common::stack::deep;
 use common::type_names::qualified;
@@ -29,7 +30,7 @@ use pmem_store::StoreError;
 use sql::functions::{FunctionBody, FunctionDefinition, StatementPart, call_query};
 use sql::walk::sql_statement;
 use sql::{FunctionStatement, Parsed};
-use table::catalog::{UserFunction, check_arguments, statement_of};
+use table::catalog::{UserFunction, check_arguments, python_procedure, statement_of};
 
 /// The result is kept until the transaction is committed, so that an error in it takes all back.
 const RESULT_BYTES_MAX: usize = 256 << 20;
@@ -46,10 +47,25 @@ struct Part {
 }
 
 /// A procedure that is called, with values for its parameters.
-struct CalledProcedure {
-    definition: FunctionDefinition,
+pub(super) struct CalledProcedure {
+    pub definition: FunctionDefinition,
     /// Whether the user may see its text.
     is_shown: bool,
+}
+
+/// The rows of a statement of a procedure.
+pub(super) struct CollectedRows {
+    kind: StatementKind,
+    pub schema: SchemaRef,
+    pub rows: Vec<RecordBatch>,
+    /// Where they may lie.
+    pub in_place: LiveMemory,
+}
+
+impl CollectedRows {
+    pub fn none() -> CollectedRows {
+        CollectedRows { kind: StatementKind::Write, schema: Arc::new(Schema::empty()), rows: Vec::new(), in_place: LiveMemory::default() }
+    }
 }
 
 impl Session {
@@ -97,8 +113,13 @@ impl Session {
         check_arguments(&procedure.definition, &plan)?;
         let rows: Vec<RecordBatch> = ctx.execute_plan(&plan).await?.try_collect().await?;
         let row = rows.iter().find(|rows| rows.num_rows() > 0).ok_or_else(|| EngineError::internal("a call without values"))?;
-        let parts = parts_of(ctx, &procedure.definition, &values_of(row, 0)?)?;
-        let done = self.run_parts(start_lock, ctx, &procedure, parts).await;
+        let done = match procedure.definition.body {
+            FunctionBody::Python { .. } => self.call_python(start_lock, ctx, &procedure, &row.slice(0, 1)).await,
+            _ => {
+                let parts = parts_of(ctx, &procedure.definition, &values_of(row, 0)?)?;
+                self.run_parts(start_lock, ctx, &procedure, parts).await
+            }
+        };
         drop(depth);
         done
     }
@@ -112,27 +133,35 @@ impl Session {
     ) -> Result<QueryOutput, EngineError> {
         let (mut last, count) = (None, parts.len());
         for (at, part) in parts.into_iter().enumerate() {
-            let part_ctx = self.begin(start_lock, &part.text, &ctx.query)?;
-            let running = async {
-                match part.values.is_empty() {
-                    true => self.run(start_lock, &part_ctx).await,
-                    false => self.run_with(start_lock, &part_ctx, part.values).await,
-                }
-            };
-            let output = deep(part.text.len(), Box::pin(running)).await;
-            let done = match output {
-                Ok(output) => collected(output, at + 1 == count).await,
-                Err(error) => Err(error),
-            };
+            let done = self.run_part(start_lock, ctx, &part.text, part.values, at + 1 == count).await;
             let done = self.audited(&part.source, || done);
-            last = Some(done.map_err(|error| in_part(procedure, at, &part.source, error))?);
+            last = Some(done.map_err(|error| error_in_procedure(procedure, &format!("statement {}", at + 1), &part.source, error))?);
         }
-        let Some((kind, schema, rows)) = last else { return Ok(ctx.nothing(StatementKind::Write)) };
+        let Some(CollectedRows { kind, schema, rows, .. }) = last else { return Ok(ctx.nothing(StatementKind::Write)) };
         let stream = RecordBatchStreamAdapter::new(schema, futures::stream::iter(rows.into_iter().map(Ok)));
         Ok(QueryOutput::done(kind, Box::pin(stream), ctx.report_sources()))
     }
 
-    /// A CALL, described without running it: by its last statement.
+    /// One statement, to its end.
+    pub(super) async fn run_part(
+        &self,
+        start_lock: &StartLock<'_>,
+        ctx: &StatementContext,
+        text: &str,
+        values: Vec<ScalarAndMetadata>,
+        is_result: bool,
+    ) -> Result<CollectedRows, EngineError> {
+        let part_ctx = self.begin(start_lock, text, &ctx.query)?;
+        let running = async {
+            match values.is_empty() {
+                true => self.run(start_lock, &part_ctx).await,
+                false => self.run_with(start_lock, &part_ctx, values).await,
+            }
+        };
+        collected(deep(text.len(), Box::pin(running)).await?, is_result).await
+    }
+
+    /// A CALL, described without running it: by what it returns, or by its last statement.
     pub(super) async fn described_call(
         &self,
         start_lock: &StartLock<'_>,
@@ -143,6 +172,14 @@ impl Session {
         let CalledProcedure { definition, .. } = procedure(ctx, name, arguments.len())?;
         let prepared = ctx.prepared(call_statement(&definition, arguments)?).await?;
         let parameters = Arc::new(Schema::new(prepared.parameters));
+        if let FunctionBody::Python { .. } = definition.body {
+            let (_, returns) = python_procedure(&ctx.catalog, &ctx.state, &definition).await?;
+            let described = match returns.fields().is_empty() {
+                true => Description::without_rows(StatementKind::Write),
+                false => Description::of_rows(returns),
+            };
+            return Ok(Description { parameters, ..described });
+        }
         let nulls = vec![ScalarAndMetadata::from(datafusion::common::ScalarValue::Null); definition.parameters.len()];
         let Some(last) = parts_of(ctx, &definition, &nulls)?.pop() else {
             return Err(EngineError::internal("a procedure without statements"));
@@ -221,23 +258,23 @@ impl Drop for CallDepth<'_> {
 }
 
 /// The rows of a statement of a procedure, which runs to its end; those of a query that is not the last one are for nobody.
-async fn collected(mut output: QueryOutput, is_result: bool) -> Result<(StatementKind, SchemaRef, Vec<RecordBatch>), EngineError> {
-    let (mut rows, mut bytes) = (Vec::new(), 0);
+async fn collected(mut output: QueryOutput, is_result: bool) -> Result<CollectedRows, EngineError> {
+    let (mut rows, mut bytes, mut in_place) = (Vec::new(), 0, LiveMemory::default());
     while let Some(batch) = output.next().await {
         let batch = batch?;
         if !is_result && output.kind() == StatementKind::Query {
             continue;
         }
-        let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-        bytes += sizes.sum::<Result<usize, _>>().map_err(datafusion::common::DataFusionError::from)?;
+        in_place.look_at_all(output.collector());
+        bytes += in_place.take(&batch);
         if bytes > RESULT_BYTES_MAX {
-            let message = format!("the last query of the procedure returns more than {RESULT_BYTES_MAX} bytes");
+            let message = format!("a query of the procedure returns more than {RESULT_BYTES_MAX} bytes");
             let hint = Some("write its rows into a table, and read that".to_string());
             return Err(EngineError::Sql { message, position: None, hint });
         }
         rows.push(batch);
     }
-    Ok((output.kind(), output.schema(), rows))
+    Ok(CollectedRows { kind: output.kind(), schema: output.schema(), rows, in_place })
 }
 
 /// What a commit refuses, others have committed since the call began, as a key that is there twice by now. If the call runs again, its own
@@ -249,22 +286,22 @@ fn as_conflict(procedure: &TableReference, error: EngineError) -> EngineError {
     }
 }
 
-/// The error of a statement in a procedure says which one it is. Its message may name objects that only those may know who may see the text.
-fn in_part(procedure: &CalledProcedure, at: usize, source: &str, error: EngineError) -> EngineError {
-    let (name, number) = (procedure.definition.name.table(), at + 1);
+/// The error of a statement in a procedure says which one it is, as `statement 2` or `line 7`. Its message may name objects that only those may know who may see the text.
+pub(super) fn error_in_procedure(procedure: &CalledProcedure, part: &str, source: &str, error: EngineError) -> EngineError {
+    let name = procedure.definition.name.table();
     match (error.kind(), error) {
         (ErrorKind::Denied, _) if !procedure.is_shown => EngineError::Denied {
-            message: format!("you may not do what statement {number} of procedure {name} does"),
+            message: format!("you may not do what {part} of procedure {name} does"),
             hint: "ask who owns the procedure which privileges it needs".into(),
         },
         (ErrorKind::NotFound | ErrorKind::Invalid, _) if !procedure.is_shown => EngineError::Sql {
-            message: format!("statement {number} of procedure {name} fails: something in it is gone, or is not there for you"),
+            message: format!("{part} of procedure {name} fails: something in it is gone, or is not there for you"),
             position: None,
             hint: None,
         },
         (_, EngineError::Sql { message, hint, .. }) if procedure.is_shown => {
             let line = source.lines().next().unwrap_or_default();
-            EngineError::Sql { message: format!("{message} (statement {number} of {name}: {line})"), position: None, hint }
+            EngineError::Sql { message: format!("{message} ({part} of {name}: {line})"), position: None, hint }
         }
         (_, error) => error,
     }

@@ -40,7 +40,7 @@ pub struct Description {
 }
 
 impl Description {
-    fn without_rows(kind: StatementKind) -> Description {
+    pub(super) fn without_rows(kind: StatementKind) -> Description {
         let none = Arc::new(Schema::empty());
         Description { kind, schema: Arc::clone(&none), parameters: none }
     }

@@ -230,7 +230,7 @@ fn calls(statement: &Statement, namespace: &str, name: &str) -> bool {
 }
 
 /// The tables of a procedure may be made by it, so only its syntax is checked.
-fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
+pub fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
     let is_allowed = match sql::parse(&ctx.state, statement)? {
         Parsed::Statement(statement) => match statement.as_ref() {
             Statement::Statement(inner) => matches!(

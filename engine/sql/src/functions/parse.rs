@@ -202,18 +202,37 @@ fn create(
     if is_aggregate && parameters.is_empty() {
         return Err(EngineError::unsupported("an aggregate without parameters", Some("count(*) counts rows")).into());
     }
-    if is_strict && (is_aggregate || language == Language::Python && matches!(returns, Some(Returns::Table(_)))) {
-        let what = if is_aggregate { "STRICT for an aggregate" } else { "STRICT for a function of tables" };
+    if is_strict && (kind != Kind::Function || language == Language::Python && matches!(returns, Some(Returns::Table(_)))) {
+        let what = match kind {
+            Kind::Aggregate => "STRICT for an aggregate",
+            Kind::Procedure => "STRICT for a procedure",
+            Kind::Function => "STRICT for a function of tables",
+        };
         return Err(EngineError::unsupported(what, Some("the function itself leaves out NULL")).into());
     }
     if let Some(parameter) = parameters.iter().find(|parameter| parameter.is_table())
-        && !(language == Language::Python && matches!(returns, Some(Returns::Table(_))))
+        && !(kind == Kind::Function && language == Language::Python && matches!(returns, Some(Returns::Table(_))))
     {
-        let hint = "a function in Python that RETURNS TABLE (…) is given tables; a function in SQL names those that it reads";
+        let hint = match kind {
+            Kind::Procedure => "a procedure reads the tables that its statements name: give it their names",
+            _ => "a function in Python that RETURNS TABLE (…) is given tables; a function in SQL names those that it reads",
+        };
         return Err(EngineError::unsupported(format!("the parameter \"{}\" of type TABLE", parameter.name), Some(hint)).into());
     }
     let volatility = volatility.unwrap_or(Volatility::Volatile);
     let body = match returns {
+        None | Some(Returns::Table(_)) if kind == Kind::Procedure && language == Language::Python => {
+            let columns = match returns {
+                Some(Returns::Table(columns)) if columns.is_empty() => return Err(without_columns("procedure").into()),
+                Some(Returns::Table(columns)) => columns,
+                _ => Vec::new(),
+            };
+            FunctionBody::Python { returns: PythonReturns::Procedure(columns), code: python(parser, name.table())? }
+        }
+        Some(_) if kind == Kind::Procedure => {
+            let hint = "its rows are those of its last statement; LANGUAGE python may declare RETURNS TABLE (…)";
+            return Err(EngineError::unsupported("RETURNS for a procedure in SQL", Some(hint)).into());
+        }
         None if kind == Kind::Procedure => FunctionBody::Procedure { statements: statements(sql, tokens, parser)? },
         None => {
             let token = parser.peek_token();
@@ -224,10 +243,7 @@ fn create(
             let returns = match returns {
                 Returns::Value(returns) if is_aggregate => PythonReturns::Aggregate(returns),
                 Returns::Value(returns) => PythonReturns::Value(returns),
-                Returns::Table(columns) if columns.is_empty() => {
-                    let hint = "write RETURNS TABLE (name type, …): the query is planned before the function runs";
-                    return Err(EngineError::unsupported("RETURNS TABLE without columns for a function in Python", Some(hint)).into());
-                }
+                Returns::Table(columns) if columns.is_empty() => return Err(without_columns("function").into()),
                 Returns::Table(columns) => PythonReturns::Table(columns),
             };
             FunctionBody::Python { returns, code }
@@ -246,6 +262,11 @@ fn create(
         check_names(query, name.table(), &parameters)?;
     }
     Ok((FunctionDefinition { name, parameters, is_strict, volatility, body, text }, if_not_exists))
+}
+
+fn without_columns(kind: &str) -> EngineError {
+    let hint = "write RETURNS TABLE (name type, …): the columns are known before the code runs";
+    EngineError::unsupported(format!("RETURNS TABLE without columns for a {kind} in Python"), Some(hint))
 }
 
 /// `(a INTEGER, b VARCHAR)`
@@ -285,14 +306,14 @@ fn clauses(parser: &mut Parser<'_>, kind: Kind) -> Result<Clauses, Refused> {
                 clauses.language = match () {
                     () if language.eq_ignore_ascii_case("sql") => Language::Sql,
                     () if kind != Kind::Procedure && language.eq_ignore_ascii_case("wasm") => Language::Wasm,
-                    () if kind != Kind::Procedure && language.eq_ignore_ascii_case("python") => Language::Python,
+                    () if language.eq_ignore_ascii_case("python") => Language::Python,
                     () => {
-                        let hint = "there are sql, wasm and python, and procedures are in SQL";
+                        let hint = "there are sql, wasm and python, and procedures are in SQL or Python";
                         return Err(EngineError::unsupported(format!("LANGUAGE {language}"), Some(hint)).into());
                     }
                 };
             }
-            () if kind == Kind::Function && accept(parser, &["RETURNS", "TABLE"]) => {
+            () if kind != Kind::Aggregate && accept(parser, &["RETURNS", "TABLE"]) => {
                 let columns = match parser.peek_token().token {
                     Token::LParen => named_types(parser, |name, data_type| ResultColumn { name, data_type })?,
                     _ => Vec::new(),

@@ -61,7 +61,7 @@ pub enum FunctionBody {
     Scalar { returns: DataType, query: Box<Query> },
     /// A function of a module in WebAssembly, which is the content of a blob.
     Module { returns: DataType, module: ModuleSource, is_aggregate: bool },
-    /// A function in Python: one of values, an aggregate, or one of tables.
+    /// A function in Python: one of values, an aggregate, or one of tables; or a procedure.
     Python { returns: PythonReturns, code: PythonCode },
     /// Without columns it returns those of the query.
     Table { columns: Vec<ResultColumn>, query: Box<Query> },
@@ -75,6 +75,8 @@ pub enum PythonReturns {
     /// A value for each group.
     Aggregate(DataType),
     Table(Vec<ResultColumn>),
+    /// The rows of a procedure; without columns it has none.
+    Procedure(Vec<ResultColumn>),
 }
 
 #[derive(Debug, Clone)]
@@ -137,7 +139,7 @@ impl FunctionDefinition {
     }
 
     pub fn is_procedure(&self) -> bool {
-        matches!(self.body, FunctionBody::Procedure { .. })
+        matches!(self.body, FunctionBody::Procedure { .. } | FunctionBody::Python { returns: PythonReturns::Procedure(_), .. })
     }
 
     /// The word for it in messages.
@@ -155,7 +157,7 @@ impl FunctionDefinition {
         parameters.collect::<Vec<_>>().join(", ")
     }
 
-    /// What stands behind RETURNS; `None` for a procedure.
+    /// What stands behind RETURNS; `None` for a procedure without it.
     pub fn returns_text(&self) -> Option<String> {
         match &self.body {
             FunctionBody::Scalar { returns, .. }
@@ -164,7 +166,9 @@ impl FunctionDefinition {
                 Some(returns.to_string())
             }
             FunctionBody::Table { columns, .. } if columns.is_empty() => Some("TABLE".to_string()),
-            FunctionBody::Table { columns, .. } | FunctionBody::Python { returns: PythonReturns::Table(columns), .. } => {
+            FunctionBody::Python { returns: PythonReturns::Procedure(columns), .. } if columns.is_empty() => None,
+            FunctionBody::Table { columns, .. }
+            | FunctionBody::Python { returns: PythonReturns::Table(columns) | PythonReturns::Procedure(columns), .. } => {
                 let columns = columns.iter().map(|column| format!("{} {}", quoted(&column.name), column.data_type));
                 Some(format!("TABLE ({})", columns.collect::<Vec<_>>().join(", ")))
             }
@@ -179,7 +183,7 @@ impl FunctionDefinition {
             | FunctionBody::Python { returns: PythonReturns::Value(returns) | PythonReturns::Aggregate(returns), .. } => {
                 vec![Parameter { name: "result".into(), data_type: returns.clone() }]
             }
-            FunctionBody::Python { returns: PythonReturns::Table(columns), .. } => {
+            FunctionBody::Python { returns: PythonReturns::Table(columns) | PythonReturns::Procedure(columns), .. } => {
                 columns.iter().map(|column| Parameter { name: column.name.clone(), data_type: column.data_type.clone() }).collect()
             }
             _ => Vec::new(),

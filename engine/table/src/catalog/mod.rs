@@ -30,6 +30,7 @@ pub use function_signatures::{check_arguments, statement_of};
 pub use listing::TableListing;
 pub use provider::{CatalogHandle, StoreCatalog, not_for_temporary};
 pub use pruned_table::prune_table;
+pub use python_functions::python_procedure;
 pub use referenced_columns::constraint_of;
 pub use remote::{is_of_node, is_remote};
 pub use statement_tables::{PRIVATE_SCHEMA, PrivateTable, StatementTables};

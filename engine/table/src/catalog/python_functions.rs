@@ -44,6 +44,7 @@ fn function(
         PythonReturns::Value(_) => FunctionKind::Scalar,
         PythonReturns::Aggregate(_) => FunctionKind::Aggregate,
         PythonReturns::Table(_) => FunctionKind::Table,
+        PythonReturns::Procedure(_) => FunctionKind::Procedure,
     };
     let values: SchemaRef = Arc::new(Schema::new(types.parameters.clone()));
     Ok(PythonFunction::new(
@@ -60,6 +61,16 @@ fn function(
             limits: limits_of(state),
         },
     ))
+}
+
+/// A procedure, and the columns of its result in the types of SQL.
+pub async fn python_procedure(
+    catalog: &StoreCatalog,
+    state: &SessionState,
+    definition: &FunctionDefinition,
+) -> Result<(PythonFunction, SchemaRef), EngineError> {
+    let types = types_of(catalog, state, definition).await?;
+    Ok((python_code(catalog, state, definition, &types)?, Arc::new(Schema::new(types.results))))
 }
 
 pub fn python_scalar(

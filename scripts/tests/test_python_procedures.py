@@ -1,0 +1,242 @@
+"""Procedures in Python: they run statements in the transaction and with the rights of who calls them."""
+
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import quiver  # noqa: E402
+from quiver_server import Server, add_user  # noqa: E402
+
+PAY = """
+def pay(session, payer, payee, amount):
+    session.sql("UPDATE accounts SET amount = amount - $1 WHERE name = $2", [amount, payer])
+    changed = session.sql("UPDATE accounts SET amount = amount + $1 WHERE name = $2", [amount, payee])
+    if changed.column(0)[0].as_py() == 0:
+        raise ValueError(f"there is no {payee}")
+    return session.sql("SELECT name, amount FROM accounts ORDER BY name")
+"""
+
+
+class PythonProcedures(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="quiver-test-")
+        self.addCleanup(directory.cleanup)
+        self.store = Path(directory.name) / "store"
+        self.con = quiver.open(self.store)
+        self.addCleanup(lambda: self.con.close())
+        self.con.sql("CREATE TABLE accounts (name VARCHAR PRIMARY KEY, amount BIGINT CHECK (amount >= 0))")
+        self.con.sql("INSERT INTO accounts VALUES ('ann', 100), ('bob', 50)")
+
+    def create(self, signature: str, source: str) -> None:
+        self.con.sql(f"CREATE OR REPLACE PROCEDURE {signature} LANGUAGE python AS $$\n{source}\n$$")
+
+    def create_pay(self) -> None:
+        self.create("pay(payer VARCHAR, payee VARCHAR, amount BIGINT) RETURNS TABLE (name VARCHAR, amount BIGINT)", PAY)
+
+    def rows(self, sql: str, params=None) -> list:
+        return self.con.sql(sql, params).fetchall()
+
+    def error(self, sql: str) -> str:
+        with self.assertRaises(quiver.Error) as caught:
+            self.con.sql(sql).arrow()
+        return str(caught.exception)
+
+    def amounts(self) -> list:
+        return self.rows("SELECT name, amount FROM accounts ORDER BY name")
+
+    def test_all_its_statements_take_effect_or_none(self):
+        self.create_pay()
+        self.assertEqual(self.rows("CALL pay('ann', 'bob', 30)"), [("ann", 70), ("bob", 80)])
+        self.assertEqual(self.rows("CALL pay($1, $2, $3)", ["bob", "ann", 10]), [("ann", 80), ("bob", 70)])
+        self.assertIn("there is no eve", self.error("CALL pay('ann', 'eve', 30)"))
+        error = self.error("CALL pay('ann', 'bob', 500)")
+        self.assertIn("amount >= 0", error)
+        self.assertEqual(self.amounts(), [("ann", 80), ("bob", 70)])
+
+    def test_it_is_a_part_of_the_transaction_that_is_open(self):
+        self.create_pay()
+        self.con.sql("BEGIN")
+        self.assertEqual(self.rows("CALL pay('ann', 'bob', 30)"), [("ann", 70), ("bob", 80)])
+        self.con.sql("ROLLBACK")
+        self.assertEqual(self.amounts(), [("ann", 100), ("bob", 50)])
+
+    def test_an_error_of_a_statement_cannot_be_caught_away(self):
+        self.create(
+            "stubborn()",
+            """
+def stubborn(session):
+    session.sql("INSERT INTO accounts VALUES ('eve', 1)")
+    for query in ["SELECT * FROM nowhere", "INSERT INTO accounts VALUES ('joe', 1)"]:
+        try:
+            session.sql(query)
+        except Exception:
+            pass
+""",
+        )
+        self.assertIn("nowhere", self.error("CALL stubborn()"))
+        self.assertEqual(self.amounts(), [("ann", 100), ("bob", 50)])
+
+    def test_rows_are_read_where_they_lie_and_written_in_bulk(self):
+        self.con.sql("CREATE TABLE points AS SELECT a, a * 0.5 AS b, a::VARCHAR AS c FROM range(200000) AS r(a)")
+        self.create(
+            "halves()",
+            """
+def halves(session):
+    points = session.sql("SELECT * FROM points")
+    few = session.sql("SELECT c FROM points WHERE a < 3 ORDER BY a")
+    for a in range(300):
+        assert session.sql("SELECT b, c FROM points WHERE a = ?", [a]).to_pylist() == [{"b": a / 2, "c": str(a)}]
+    assert few["c"].to_pylist() == ["0", "1", "2"], few
+    assert session.write("halves", points.slice(0, 100000)) == 100000
+    session.write("halves", points.slice(100000), "append")
+    session.write("names", {"name": ["x"]}, "replace", schema="main")
+""",
+        )
+        self.con.sql("CALL halves()")
+        self.assertEqual(self.rows("SELECT count(*) FROM (SELECT * FROM halves EXCEPT SELECT * FROM points) AS d"), [(0,)])
+        self.assertEqual(self.rows("SELECT count(*), sum(b) FROM halves"), self.rows("SELECT count(*), sum(b) FROM points"))
+        self.assertEqual(self.rows("SELECT * FROM names"), [("x",)])
+
+    def test_values_of_many_kinds_are_parameters(self):
+        self.create(
+            "check_values()",
+            """
+import datetime, decimal
+import pyarrow as pa
+
+def check_values(session):
+    for value in [None, True, 7, 0.5, "it's", b"x", datetime.date(2026, 11, 29), decimal.Decimal("1.50"), [1, 2], {"a": 1}]:
+        found = session.sql("SELECT $1 AS v", [value])["v"][0].as_py()
+        assert found == value, (found, value)
+    assert session.sql("SELECT array_length($1) AS n", [pa.array([1, 2, 3])])["n"].to_pylist() == [3]
+    assert session.sql("SELECT 1 AS one").num_rows == 1
+    assert session.sql("CREATE TABLE made (a BIGINT)").num_rows == 0
+""",
+        )
+        self.con.sql("CALL check_values()")
+        self.assertEqual(self.rows("SELECT * FROM made"), [])
+
+    def test_procedures_and_functions_call_each_other(self):
+        self.create_pay()
+        self.con.sql(
+            "CREATE FUNCTION doubled(x BIGINT) RETURNS BIGINT LANGUAGE python AS $$\nimport numpy\ndef doubled(x):\n    return numpy.asarray(x) * 2\n$$"
+        )
+        self.create(
+            "twice(payer VARCHAR, amount BIGINT)",
+            """
+def twice(session, payer, amount):
+    amount = session.sql("SELECT doubled($1) AS d", [amount])["d"][0].as_py()
+    session.sql("CALL pay($1, 'bob', $2)", [payer, amount])
+""",
+        )
+        threads = [threading.Thread(target=self.in_another_session, args=("CALL twice('ann', 1)",)) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.amounts(), [("ann", 76), ("bob", 74)])
+        self.create("again()", 'def again(session):\n    session.sql("CALL again()")')
+        self.assertIn("procedures call each other", self.error("CALL again()"))
+
+    def in_another_session(self, sql: str) -> None:
+        with quiver.open(self.store) as session:
+            session.sql(sql)
+
+    def test_what_a_transaction_does_not_have_is_refused(self):
+        for statement in ["COMMIT", "SET threads = 1", "GRANT SELECT ON accounts TO x", "SELECT 1; SELECT 2", "SELEC 1", ""]:
+            self.create("refused()", f"def refused(session):\n    session.sql({statement!r})")
+            with self.subTest(statement):
+                self.assertTrue(self.error("CALL refused()"))
+        for call in [
+            "session.sql(7)",
+            "session.sql('SELECT 1', {'a': 1})",
+            "session.write('t', 7)",
+            "session.write('t', {'a': [1]}, 'some')",
+        ]:
+            self.create("refused()", f"def refused(session):\n    {call}")
+            with self.subTest(call):
+                self.assertIn("line 3", self.error("CALL refused()"))
+        self.assertEqual(self.amounts(), [("ann", 100), ("bob", 50)])
+
+    def test_what_it_returns_is_declared(self):
+        self.create("none()", "def none(session):\n    return 7")
+        self.assertIn("declares no RETURNS TABLE", self.error("CALL none()"))
+        self.create("rows() RETURNS TABLE (a BIGINT)", "def rows(session):\n    return {'b': [1]}")
+        self.assertIn("no column a", self.error("CALL rows()"))
+        self.assertEqual(self.error("CREATE PROCEDURE p() LANGUAGE wasm AS BLOB b").count("LANGUAGE wasm"), 1)
+        for clauses in ["p() RETURNS TABLE", "p() RETURNS BIGINT", "p(t TABLE)", "p() STRICT"]:
+            with self.subTest(clauses):
+                self.assertTrue(self.error(f"CREATE PROCEDURE {clauses} LANGUAGE python AS $$\ndef p(session): pass\n$$"))
+
+    def test_a_process_that_ends_takes_its_changes_back(self):
+        for source, expected in [
+            ("    import os\n    os._exit(3)", "ended"),
+            ("    while True: pass", "took longer"),
+        ]:
+            self.create("ends()", f"def ends(session):\n    session.sql(\"INSERT INTO accounts VALUES ('eve', 1)\")\n{source}")
+            self.con.sql("SET function_timeout_ms = 300")
+            self.assertIn(expected, self.error("CALL ends()"))
+            self.assertEqual(self.amounts(), [("ann", 100), ("bob", 50)])
+
+    def test_the_time_of_statements_is_not_the_procedures(self):
+        self.create(
+            "slow()",
+            "def slow(session):\n    for _ in range(3): session.sql('SELECT count(*) FROM range(40000000) AS r(a) WHERE a % 7 = 3')",
+        )
+        self.con.sql("CALL slow()")
+        self.con.sql("SET function_timeout_ms = 60")
+        self.con.sql("CALL slow()")
+
+    def test_a_function_that_is_no_procedure_runs_no_statements(self):
+        source = """
+import json, struct
+def forged(x):
+    text = json.dumps({"request": {"text": "SELECT 1", "line": 1, "rows": [0, 0]}}).encode()
+    import os
+    os.pwrite(5, text, 0)
+    os.write(3, struct.pack("<QQ", 0, len(text)))
+    return x
+"""
+        self.con.sql(f"CREATE FUNCTION forged(x BIGINT) RETURNS BIGINT LANGUAGE python AS $$\n{source}\n$$")
+        self.assertIn("function forged", self.error("SELECT forged(1)"))
+
+    def test_a_procedure_of_the_client_is_shipped_by_its_source(self):
+        @self.con.procedure(returns={"name": "VARCHAR"})
+        def remove_poor(session, least: int):
+            removed = session.sql("SELECT name FROM accounts WHERE amount < $1", [least])
+            session.sql("DELETE FROM accounts WHERE amount < $1", [least])
+            return removed
+
+        self.assertEqual(self.rows("CALL remove_poor(60)"), [("bob",)])
+        self.assertEqual(self.amounts(), [("ann", 100)])
+        listed = self.rows("SELECT name, kind, language, returns FROM system.functions")
+        self.assertEqual(listed, [("remove_poor", "procedure", "python", 'TABLE ("name" VARCHAR)')])
+        self.con.sql("DROP PROCEDURE remove_poor")
+        self.assertIn("does not exist", self.error("CALL remove_poor(60)"))
+
+    def test_it_has_the_rights_of_who_calls_it(self):
+        self.con.close()
+        add_user(self.store, "root", "secret", "--admin")
+        server = Server(self.store, "--python", sys.executable)
+        self.addCleanup(server.end)
+        with quiver.connect(server.uri, user="root", password="secret") as root:
+            self.con = root
+            self.create_pay()
+            root.sql("CREATE USER ann PASSWORD 'ann'")
+            root.sql("GRANT EXECUTE ON FUNCTION pay TO ann")
+            with quiver.connect(server.uri, user="ann", password="ann") as ann:
+                with self.assertRaisesRegex(quiver.Error, "line 4 of procedure pay fails"):
+                    ann.sql("CALL pay('ann', 'bob', 30)").fetchall()
+                root.sql("GRANT SELECT, UPDATE ON TABLE accounts TO ann")
+                self.assertEqual(ann.sql("CALL pay('ann', 'bob', 30)").fetchall(), [("ann", 70), ("bob", 80)])
+            audited = self.rows("SELECT count(*) FROM system.audit WHERE user_name = 'ann' AND statement LIKE 'UPDATE accounts%'")
+            self.assertGreaterEqual(audited[0][0], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
