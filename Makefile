@@ -112,6 +112,7 @@ deps: ## install what is missing on this machine; silent and without network whe
 
 check: deps $(PYTHON_READY) ## formatting, licences and doubled crates, and what ruff and mypy say of Python; in seconds
 	@cargo fmt --all --check
+	@cargo fmt --all --check --manifest-path engine/wasm/rust/Cargo.toml
 	@$(PYTHON) scripts/check_dependencies.py
 	@$(PYTHON) -m ruff format --check --quiet .
 	@$(PYTHON) -m ruff check --quiet .

@@ -108,6 +108,27 @@ rust() {
     fail "$(command -v rustc) is $version, Quiver needs $rust_min: remove that package and run make again, which installs rustup"
 }
 
+# A compiler of Rust for WebAssembly, which the toolchain of a distribution has not. Debian's is unpacked and not installed: it would take the
+# place of another one.
+rust_for_wasm() {
+    local directory="${XDG_CACHE_HOME:-$HOME/.cache}/quiver/rust-wasm32" libraries
+    libraries=$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null) && [ -d "$libraries" ] && return
+    [ ! -x "$directory/usr/bin/rustc" ] || return 0
+    say "unpacking Debian's Rust for wasm32 in $directory"
+    local unpacked shared
+    mkdir -p "$(dirname "$directory")"
+    unpacked=$(mktemp -d "$directory.XXXXXX")
+    shared=$(apt-cache depends libstd-rust-dev 2>/dev/null | sed -n 's/.*Depends: \(libstd-rust-[0-9.]*\)$/\1/p')
+    # As one step: the directory is complete or is not there.
+    if (cd "$unpacked" && apt-get download -qq rustc $shared libstd-rust-dev libstd-rust-dev-wasm32 2>/dev/null \
+        && for package in *.deb; do dpkg -x "$package" . && rm -- "$package" || exit 1; done); then
+        mv -T "$unpacked" "$directory"
+    else
+        rm -rf "$unpacked"
+        say "there is no Rust for wasm32: what needs it is not tested"
+    fi
+}
+
 # Nothing of Quiver needs them: what cannot be had is skipped by the tests, which say so.
 clients() {
     local missing=()
@@ -117,9 +138,11 @@ clients() {
     command -v qemu-x86_64 >/dev/null || missing+=(qemu-user)
     command -v clang >/dev/null || missing+=(clang)
     command -v wasm-ld >/dev/null || missing+=(lld)
-    [ ${#missing[@]} != 0 ] || return 0
-    command -v dpkg-query >/dev/null || { say "no JDK, Maven, Go, QEMU or clang: what needs them is not tested"; return 0; }
-    (apt_install "${missing[@]}") || say "without ${missing[*]} what needs them is not tested"
+    if [ ${#missing[@]} != 0 ]; then
+        command -v dpkg-query >/dev/null || { say "no JDK, Maven, Go, QEMU or clang: what needs them is not tested"; return 0; }
+        (apt_install "${missing[@]}") || say "without ${missing[*]} what needs them is not tested"
+    fi
+    ! command -v dpkg >/dev/null || rust_for_wasm
 }
 
 if [ "${1:-}" = clients ]; then

@@ -125,7 +125,7 @@ def processes(kernel: str, options: argparse.Namespace):
     here = sys.executable
     if options.functions:
         listed = [("in_memory", here, threads) for threads in both] if kernel != "call" else []
-        listed += [("shipped", here, options.threads)]
+        listed += [("shipped", here, options.threads if kernel == "multiply" else 1)]
         with_all = (1, options.threads) if kernel in ("kmeans", "multiply") else (1,)
         return listed + ([("dataclay_ways", options.apart, threads) for threads in with_all] if wants(options, "dataclay") else [])
     if kernel == "call":

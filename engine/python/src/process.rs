@@ -73,10 +73,12 @@ impl Process {
         command.args(["-I", "-c", PROGRAM]).args(seccomp::LANDLOCK.map(|number| number.to_string()));
         // Ctrl-C in a terminal is for the engine.
         command.env_clear().current_dir("/").process_group(0);
-        // Libraries have as many threads as a query, and an arena of memory for each of them counts against the limit.
-        for (name, value) in [("OPENBLAS_NUM_THREADS", &*threads), ("OMP_NUM_THREADS", &threads), ("MALLOC_ARENA_MAX", "2")] {
-            command.env(name, value);
+        // Libraries have as many threads as those of the engine's process, or as a query.
+        for name in ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"] {
+            command.env(name, std::env::var(name).as_deref().unwrap_or(&threads));
         }
+        // An arena of memory for each thread counts against the limit.
+        command.env("MALLOC_ARENA_MAX", "2");
         command.stdin(Stdio::from(OwnedFd::from(other))).stdout(stdio(&arguments)?).stderr(stdio(&results)?);
         let child = command.spawn().map_err(|source| PythonError::Start { path: interpreter.to_path_buf(), source })?;
         // The copies of the descriptors here are closed, so that the end of the process is seen.
