@@ -126,6 +126,8 @@ class Results:
         self.bytes = 0
 
     def add(self, values) -> list:
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
         buffers = values.buffers()
         if values.type.num_fields == 0:
             return [len(values), values.null_count, values.offset, [self.put(buffer) for buffer in buffers], []]
@@ -204,7 +206,11 @@ class Session:
 
     def __init__(self, function: "Function", time_s: int) -> None:
         self._function, self._time_s = function, time_s
-        self._lock = threading.Lock()
+        self._lock, self._is_closed = threading.Lock(), False
+
+    def _close(self) -> None:
+        with self._lock:
+            self._is_closed = True
 
     def sql(self, query: str, params=()):
         """Runs a statement, with values for `$1`, `$2`, … or `?`; returns its rows."""
@@ -232,21 +238,24 @@ class Session:
         frame = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename != self._function.file:
             frame = frame.f_back
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        buffer = sink.getvalue()
-        request |= {"line": frame.f_lineno if frame else 0, "rows": [0, buffer.size]}
+        results = Results()
+        rows = plain_table(rows)
+        columns = results.put(rows.schema.serialize())
+        batches = [[[results.add(column) for column in batch.columns], batch.num_rows] for batch in rows.to_batches()]
+        request |= {"line": frame.f_lineno if frame else 0, "columns": columns}
         channel = self._function.channel
         with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the procedure has ended: its session runs no statements any more")
             # The time of a statement is not the function's.
             signal.alarm(0)
             try:
-                channel.send({"request": request}, [buffer])
+                channel.send({"request": request, "batches": batches}, results.buffers)
+                answer = channel.receive()
             except OSError as error:
                 raise MemoryError(f"there is no room for what the statement needs: {error}") from None
-            answer = channel.receive()
-            signal.alarm(self._time_s)
+            finally:
+                signal.alarm(self._time_s)
             if "error" in answer:
                 raise StatementError(answer["error"])
             start, length = answer["schema"]
@@ -254,6 +263,18 @@ class Session:
             # The next answer lies at the same place.
             sources = [Copied(channel.sources[0]), *channel.sources[1:]]
             return pa.Table.from_batches(Function.batches(schema, answer["batches"], sources), schema)
+
+
+def plain_table(rows):
+    """The rows with the values of extension types and dictionaries in their place; fields say of the former what they are."""
+    columns, fields = [], []
+    for field, column in zip(rows.schema, rows.columns):
+        if pa.types.is_dictionary(field.type):
+            column = column.cast(field.type.value_type)
+            field = field.with_type(column.type)
+        fields.append(field)
+        columns.append(column)
+    return pa.table(columns, schema=pa.schema(fields))
 
 
 class Copied:
@@ -349,7 +370,10 @@ class Function:
 
     def procedure(self, request: dict, inputs: list):
         session = Session(self, min(request["time_s"], TIME_MAX_S))
-        result = self.call(session, *(column[0].as_py() for column in inputs[0][0].columns))
+        try:
+            result = self.call(session, *(column[0].as_py() for column in inputs[0][0].columns))
+        finally:
+            session._close()
         if len(self.returns):
             return self.batches_of(result)
         if result is not None:
@@ -466,7 +490,7 @@ def lock(request: dict, reads_only_libraries: bool, status) -> None:
 def error_of(error: BaseException, file: str) -> dict:
     """The text of an error, with the lines of the function that led to it."""
     if isinstance(error, Refused):
-        return {"error": str(error)}
+        return {"error": str(error)[:4096]}
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != file:
         trace = trace.tb_next

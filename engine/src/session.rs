@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
@@ -86,6 +86,8 @@ pub struct Session {
     access: Option<Arc<SessionAccess>>,
     /// Procedures that call each other, in the statement that runs.
     call_depth: AtomicUsize,
+    /// Whether one of them is in Python.
+    python_call: AtomicBool,
     start_lock: tokio::sync::Mutex<()>,
 }
 
@@ -121,6 +123,7 @@ impl Session {
             identity,
             access,
             call_depth: AtomicUsize::new(0),
+            python_call: AtomicBool::new(false),
             start_lock: Default::default(),
         })
     }

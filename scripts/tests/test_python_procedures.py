@@ -144,6 +144,77 @@ def twice(session, payer, amount):
             thread.join()
         self.assertEqual(self.amounts(), [("ann", 90), ("bob", 60)])
 
+    def test_procedures_call_each_other_to_some_depth(self):
+        self.create("down(n BIGINT)", 'def down(session, n):\n    if n > 1: session.sql("CALL down($1)", [n - 1])')
+        self.con.sql("CALL down(6)")
+        self.assertIn("procedures call each other", self.error("CALL down(17)"))
+
+    def test_the_source_is_for_its_owner(self):
+        self.con.close()
+        add_user(self.store, "root", "secret", "--admin")
+        server = Server(self.store, "--python", sys.executable)
+        self.addCleanup(server.end)
+        with quiver.connect(server.uri, user="root", password="secret") as root:
+            self.con = root
+            self.create("fails()", "def fails(session):\n    secret = 7; raise ValueError('no good')")
+            self.assertIn("secret = 7", self.error("CALL fails()"))
+            root.sql("CREATE USER ann PASSWORD 'ann'")
+            root.sql("GRANT EXECUTE ON FUNCTION fails TO ann")
+            with quiver.connect(server.uri, user="ann", password="ann") as ann:
+                with self.assertRaises(quiver.Error) as caught:
+                    ann.sql("CALL fails()").fetchall()
+                self.assertIn("no good", str(caught.exception))
+                self.assertNotIn("secret", str(caught.exception))
+
+    def test_a_call_is_stopped_also_after_it_made_a_temporary_table(self):
+        self.create(
+            "lasting()",
+            """
+def lasting(session):
+    session.write("mine", {"a": [1]}, schema="temp")
+    session.sql("SELECT count(*) FROM range(100000) AS a(x), range(100000) AS b(y) WHERE x * y % 7 = 3")
+""",
+        )
+        self.con.sql("SET statement_timeout = 500")
+        self.assertIn("500", self.error("CALL lasting()"))
+        self.con.sql("SET statement_timeout = 0")
+
+    def test_a_session_ends_with_its_call(self):
+        self.create(
+            "lends() RETURNS TABLE (said VARCHAR)",
+            """
+lent = []
+def lends(session):
+    said = "nothing"
+    if lent:
+        try:
+            lent[0].sql("SELECT 1")
+        except RuntimeError as error:
+            said = str(error)
+    lent.append(session)
+    return {"said": [said]}
+""",
+        )
+        self.rows("CALL lends()")
+        self.assertIn("has ended", self.rows("CALL lends()")[0][0])
+
+    def test_many_rows_of_many_types_are_written(self):
+        self.create(
+            "writes()",
+            """
+import pyarrow as pa
+def writes(session):
+    words = pa.array(["one", "two", None] * 100000)
+    table = {"n": range(300000), "word": words.dictionary_encode(), "list": pa.array([[1], None, []] * 100000), "none": pa.nulls(300000, pa.float64())}
+    session.write("many", table)
+    assert session.sql("SELECT word, list FROM many ORDER BY n LIMIT 3").to_pylist() == [
+        {"word": "one", "list": [1]}, {"word": "two", "list": None}, {"word": None, "list": []}]
+""",
+        )
+        self.con.sql("CALL writes()")
+        found = self.rows("SELECT count(*), count(word), sum(list[1]), count(none), count(DISTINCT word) FROM many")
+        self.assertEqual(found, [(300000, 200000, 100000, 0, 2)])
+
     def in_another_session(self, sql: str) -> None:
         with quiver.open(self.store, threads=1) as session:
             session.sql(sql)
@@ -195,16 +266,17 @@ def twice(session, payer, amount):
 
     def test_a_function_that_is_no_procedure_runs_no_statements(self):
         source = """
-import json, struct
+import json, os, struct
+import pyarrow as pa
 def forged(x):
-    text = json.dumps({"request": {"text": "SELECT 1", "line": 1, "rows": [0, 0]}}).encode()
-    import os
-    os.pwrite(5, text, 0)
-    os.write(3, struct.pack("<QQ", 0, len(text)))
+    schema = pa.schema([]).serialize().to_pybytes()
+    text = json.dumps({"request": {"text": "SELECT 1", "line": 1, "columns": [0, len(schema)]}}).encode()
+    os.pwrite(5, schema + text, 0)
+    os.write(3, struct.pack("<QQ", len(schema), len(text)))
     return x
 """
         self.con.sql(f"CREATE FUNCTION forged(x BIGINT) RETURNS BIGINT LANGUAGE python AS $$\n{source}\n$$")
-        self.assertIn("function forged", self.error("SELECT forged(1)"))
+        self.assertIn("only a procedure runs statements", self.error("SELECT forged(1)"))
 
     def test_a_procedure_of_the_client_is_shipped_by_its_source(self):
         @self.con.procedure(returns={"name": "VARCHAR"})

@@ -16,7 +16,7 @@ use common::user_functions::plain_field;
 /// A function of a statement. Its calls are made in processes that were started for the same function and user.
 #[derive(Debug, Clone)]
 pub struct PythonFunction {
-    workers: Arc<PythonWorkers>,
+    pub(super) workers: Arc<PythonWorkers>,
     pub definition: Arc<Definition>,
 }
 

@@ -23,12 +23,15 @@ pub struct ProcedureCall<F> {
 }
 
 impl PythonFunction {
-    /// `returns` are the columns of the result in the types of SQL. Dropping the future ends the process.
+    /// `returns` are the columns of the result in the types of SQL; `shows_source` whether an error may have lines of the source; `is_outermost`
+    /// whether no other procedure waits for it. Dropping the future ends the process.
     pub fn call_procedure(
         &self,
         values: Vec<ArrayRef>,
         memory: StatementMemory,
         returns: SchemaRef,
+        shows_source: bool,
+        is_outermost: bool,
     ) -> ProcedureCall<impl Future<Output = Result<Vec<RecordBatch>, EngineError>> + use<>> {
         let (sender, requests) = mpsc::channel(1);
         let function = self.clone();
@@ -41,9 +44,21 @@ impl PythonFunction {
             };
             let results = function.call_with(Request::default(), &[vec![values]], None, &memory, &is_cancelled, Some(&mut ask));
             let typed = results.and_then(|results| results.iter().map(|result| typed(result, &returns)).collect::<Result<Vec<_>, _>>());
-            typed.map_err(|error| error.of(&function.definition.name).into_datafusion())
+            let shown = |error| match error {
+                PythonError::Failed { message, .. } if !shows_source => PythonError::Failed { message, traceback: None },
+                error => error,
+            };
+            typed.map_err(|error| shown(error).of(&function.definition.name).into_datafusion())
         });
-        let run = async move { run.await.map_err(EngineError::from) };
+        let admission = is_outermost.then(|| self.workers.procedure_admission());
+        let run = async move {
+            // One that waits for its statement is no call that is counted, and has a process and a thread all the same.
+            let _permit = match admission {
+                Some(admission) => admission.acquire_owned().await.ok(),
+                None => None,
+            };
+            run.await.map_err(EngineError::from)
+        };
         ProcedureCall { requests, run }
     }
 }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
 use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -129,11 +130,7 @@ impl Process {
         is_cancelled: &dyn Fn() -> bool,
         session: Option<&mut SessionHandler<'_>>,
     ) -> Result<Vec<RecordBatch>, PythonError> {
-        // Each message passes on a limited number, and each process has a limited number of mappings.
-        let forget = self.mapped.count() >= FILES_MAX / 2;
-        if forget {
-            self.mapped.clear();
-        }
+        let forget = self.forgets_files();
         let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, in_place);
         let mut described = Vec::with_capacity(inputs.len());
         for (batches, schema) in inputs.iter().zip(&definition.inputs) {
@@ -142,7 +139,7 @@ impl Process {
                 let mut columns = Vec::with_capacity(batch.len());
                 for (column, field) in batch.iter().zip(schema.fields()) {
                     columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
-                    reservation.try_resize(writer.end as usize).map_err(|error| PythonError::Memory(error.to_string()))?;
+                    reserve(reservation, writer.end as usize)?;
                 }
                 add_batch(&mut of_input, columns, schema);
             }
@@ -154,38 +151,50 @@ impl Process {
         let start = writer.put(&text)?;
         let end = writer.end as usize;
         self.send(start, text.len())?;
-        let (reply, content) = self.last_reply(end as u64, is_cancelled, session)?;
-        reservation.try_resize(end + content.buffer.len()).map_err(|error| PythonError::Memory(error.to_string()))?;
-        if content.is_sealed {
-            (self.results, self.has_new_results) = (results_file()?, true);
+        let (reply, content) = self.last_reply(end as u64, reservation, is_cancelled, session)?;
+        reserve(reservation, end + content.len())?;
+        reply.batches(&content, &definition.returns)
+    }
+
+    /// Whether the process is to forget the files that were passed on before: each message passes on a limited number, and each process has a
+    /// limited number of mappings.
+    fn forgets_files(&mut self) -> bool {
+        let forget = self.mapped.count() >= FILES_MAX / 2;
+        if forget {
+            self.mapped.clear();
         }
-        reply.batches(&content.buffer, &definition.returns)
+        forget
     }
 
     /// The result of a call, after all that a procedure asks for. The time that a statement takes is not the function's.
     fn last_reply(
         &mut self,
         arguments_end: u64,
+        reservation: &MemoryReservation,
         is_cancelled: &dyn Fn() -> bool,
         mut session: Option<&mut SessionHandler<'_>>,
-    ) -> Result<(Reply, Content), PythonError> {
+    ) -> Result<(Reply, Buffer), PythonError> {
         let mut time_left = self.time;
         loop {
             let start = Instant::now();
             let (mut reply, content) = self.reply(time_left, is_cancelled)?;
             time_left = time_left.saturating_sub(start.elapsed());
-            let Some(request) = reply.session_request(&content.buffer)? else { return Ok((reply, content)) };
-            if content.is_sealed {
-                (self.results, self.has_new_results) = (results_file()?, true);
-            }
+            let Some(request) = reply.session_request(&content)? else { return Ok((reply, content)) };
             let Some(handler) = session.as_mut() else { return Err(invalid("only a procedure runs statements")) };
             let answer = handler(request)?;
-            self.answer(arguments_end, answer)?;
+            self.answer(arguments_end, answer, reservation, is_cancelled)?;
         }
     }
 
     /// Sends rows to a procedure, which copies what lies in the file of arguments: the next ones lie at the same place.
-    fn answer(&mut self, arguments_end: u64, answer: Result<SessionRows, String>) -> Result<(), PythonError> {
+    fn answer(
+        &mut self,
+        arguments_end: u64,
+        answer: Result<SessionRows, String>,
+        reservation: &MemoryReservation,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), PythonError> {
+        let forget = self.forgets_files();
         let nothing = LiveMemory::default();
         let in_place = answer.as_ref().map_or(&nothing, |rows| &rows.in_place);
         let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, Some(in_place));
@@ -198,11 +207,17 @@ impl Process {
                 let schema_at = (writer.put(&message)?, message.len());
                 let mut described = Vec::new();
                 for batch in batches {
-                    let columns = batch.columns().iter().zip(schema.fields());
-                    let columns = columns.map(|(column, field)| Ok(writer.array(&as_type(column, field.data_type())?.to_data())?));
-                    add_batch(&mut described, columns.collect::<Result<_, PythonError>>()?, &schema);
+                    if is_cancelled() {
+                        return Err(PythonError::Cancelled);
+                    }
+                    let mut columns = Vec::with_capacity(batch.num_columns());
+                    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+                        columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
+                        reserve(reservation, writer.end as usize)?;
+                    }
+                    add_batch(&mut described, columns, &schema);
                 }
-                json!({ "schema": schema_at, "batches": described })
+                json!({ "schema": schema_at, "batches": described, "forget": forget })
             }
         };
         let text = answer.to_string();
@@ -227,7 +242,7 @@ impl Process {
     }
 
     /// Waits for the reply; an error if it is one.
-    fn reply(&mut self, time: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(Reply, Content), PythonError> {
+    fn reply(&mut self, time: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(Reply, Buffer), PythonError> {
         let until = Instant::now() + time;
         let (mut message, mut read) = ([0; 16], 0);
         while read < message.len() {
@@ -247,10 +262,13 @@ impl Process {
             }
         }
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| message[at + byte]));
-        let (reply, content) = Reply::read(&self.results, number(0), number(8), self.memory_bytes)?;
+        let (reply, Content { buffer, is_sealed }) = Reply::read(&self.results, number(0), number(8), self.memory_bytes)?;
+        if is_sealed {
+            (self.results, self.has_new_results) = (results_file()?, true);
+        }
         match reply.error {
             Some(message) => Err(PythonError::Failed { message, traceback: reply.traceback }),
-            None => Ok((reply, content)),
+            None => Ok((reply, buffer)),
         }
     }
 
@@ -288,6 +306,10 @@ fn memory_file(name: &str, flags: MemfdFlags) -> io::Result<File> {
 
 fn results_file() -> io::Result<File> {
     memory_file("quiver-results", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+}
+
+fn reserve(reservation: &MemoryReservation, bytes: usize) -> Result<(), PythonError> {
+    reservation.try_resize(bytes).map_err(|error| PythonError::Memory(error.to_string()))
 }
 
 fn schema_message(schema: &Schema) -> Result<Vec<u8>, PythonError> {

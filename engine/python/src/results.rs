@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayData, ArrayDataBuilder, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::ipc::reader::StreamReader;
+use arrow::ipc::convert::try_schema_from_ipc_buffer;
 use memmap2::MmapOptions;
 use rustix::fs::{SealFlags, fcntl_add_seals};
 use serde::Deserialize;
@@ -31,7 +31,7 @@ pub struct Reply {
     pub error: Option<String>,
     pub traceback: Option<String>,
     batches: Vec<(Vec<ArrayDescription>, usize)>,
-    /// What a procedure asks for before it has ended.
+    /// What a procedure asks for before it has ended; the batches are its rows.
     request: Option<RequestDescription>,
 }
 
@@ -44,8 +44,8 @@ struct RequestDescription {
     schema: Option<String>,
     /// Of the source, counted from 1.
     line: usize,
-    /// Where a stream of Arrow's IPC format lies: a row with the values of the parameters, or the rows to be written.
-    rows: (usize, usize),
+    /// Where a message of Arrow's IPC format lies with the columns of the rows: a row with the values of the parameters, or those to be written.
+    columns: (usize, usize),
 }
 
 /// `[length, nulls, offset, buffers, children]`; a buffer is `[start, bytes]`.
@@ -62,10 +62,17 @@ pub struct Content {
 impl Content {
     /// The first bytes of the file, copied, as the process can change it. Many bytes stay where they are, if it can be kept from that: it has
     /// mapped the file otherwise.
-    fn of(file: &File, bytes: usize) -> Result<Content, PythonError> {
+    fn sealed_or_copied(file: &File, bytes: usize) -> Result<Content, PythonError> {
         let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
-        let is_sealed = bytes >= IN_PLACE_BYTES_MIN && fcntl_add_seals(file, seals).is_ok();
-        if is_sealed && file.metadata()?.len() >= bytes as u64 {
+        let mut is_sealed = false;
+        if bytes >= IN_PLACE_BYTES_MIN {
+            // What lies behind would be kept with it.
+            if file.metadata()?.len() > bytes as u64 {
+                file.set_len(bytes as u64)?;
+            }
+            is_sealed = fcntl_add_seals(file, seals).is_ok();
+        }
+        if is_sealed && file.metadata()?.len() == bytes as u64 {
             // SAFETY: the seals let nobody change or shorten the file. Held by `a_large_result_stays_where_it_is`.
             let map = unsafe { MmapOptions::new().len(bytes).populate().map_copy_read_only(file) }?;
             let start = NonNull::from(map.as_ref()).cast();
@@ -84,7 +91,7 @@ impl Reply {
     pub fn read(file: &File, start: u64, bytes: u64, bytes_max: u64) -> Result<(Reply, Content), PythonError> {
         let end = start.checked_add(bytes).filter(|_| start <= bytes_max && bytes <= TEXT_BYTES_MAX);
         let end = end.and_then(|end| usize::try_from(end).ok()).ok_or_else(|| invalid("it is larger than the limit"))?;
-        let Content { buffer, is_sealed } = Content::of(file, end)?;
+        let Content { buffer, is_sealed } = Content::sealed_or_copied(file, end)?;
         let mut reply: Reply = serde_json::from_slice(&buffer[start as usize..]).map_err(|error| invalid(&error.to_string()))?;
         for text in [&mut reply.error, &mut reply.traceback].into_iter().flatten() {
             text.truncate(text.floor_char_boundary(MESSAGE_BYTES_MAX));
@@ -94,12 +101,11 @@ impl Reply {
 
     /// What a procedure asks its session for; `None` if the reply is its result.
     pub fn session_request(&mut self, content: &Buffer) -> Result<Option<SessionRequest>, PythonError> {
-        let Some(RequestDescription { text, mode, schema, line, rows: (start, bytes) }) = self.request.take() else { return Ok(None) };
+        let Some(RequestDescription { text, mode, schema, line, columns: (start, bytes) }) = self.request.take() else { return Ok(None) };
         let end = start.checked_add(bytes).filter(|end| *end <= content.len());
-        let rows = end.map(|end| &content.as_slice()[start..end]).ok_or_else(|| invalid("its rows lie outside of the file"))?;
-        let reader = StreamReader::try_new(rows, None)?;
-        let columns = reader.schema();
-        let batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
+        let message = end.map(|end| &content.as_slice()[start..end]).ok_or_else(|| invalid("its columns lie outside of the file"))?;
+        let columns: SchemaRef = Arc::new(try_schema_from_ipc_buffer(message)?);
+        let batches = std::mem::take(self).batches(content, &columns)?;
         Ok(Some(match mode {
             Some(mode) => SessionRequest::Write { schema, table: text, mode, line, columns, batches },
             None => SessionRequest::Statement { text, line, values: batches.into_iter().next().filter(|row| row.num_columns() > 0) },
@@ -151,8 +157,10 @@ fn data(content: &Buffer, description: &ArrayDescription, data_type: &DataType) 
                 Some(content.slice_with_length(*start, *bytes))
             }
         };
-        // Only an array of NULLs has no validity.
-        if at == 0 && !data_type.is_null() {
+        if data_type.is_null() {
+            continue;
+        }
+        if at == 0 {
             let bits = offset.checked_add(*length);
             if buffer.as_ref().is_some_and(|buffer| bits.is_none_or(|bits| bits > buffer.len() * 8)) {
                 return Err(invalid("its validity is too short"));
@@ -193,6 +201,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_procedure_asks_for_is_not_trusted() {
+        let content = Buffer::from_vec(vec![1_i64, 2, 3, -1]);
+        for columns in ["[0, 32]", "[24, 8]", "[0, 0]", "[18446744073709551615, 2]", "[0, 33]"] {
+            let reply = format!(r#"{{"batches": [], "request": {{"text": "SELECT 1", "line": 1, "columns": {columns}}}}}"#);
+            let mut reply: Reply = serde_json::from_str(&reply).unwrap();
+            assert!(reply.session_request(&content).is_err(), "{columns}");
+        }
+    }
+
+    #[test]
     fn an_array_is_made_of_its_description() {
         let found = batches(&DataType::Int64, r#"{"batches": [[[[2, 0, 1, [null, [0, 32]], []]], 2]]}"#).unwrap();
         assert_eq!(found[0].column(0).as_primitive::<Int64Type>(), &Int64Array::from(vec![2, 3]));
@@ -217,7 +235,7 @@ mod tests {
         }
         // Whoever has mapped it could still write.
         let file = made(2 << 20);
-        // SAFETY: nobody shortens the file while it is mapped. Held by this test.
+        // SAFETY: nobody shortens the file while it is mapped. Held by `a_large_result_stays_where_it_is`.
         let mut map = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
         let (_, content) = Reply::read(&file, 2 << 20, 2, u64::MAX).unwrap();
         map.fill(8);

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Semaphore;
 
 use super::definition::Definition;
 use super::error::PythonError;
@@ -85,6 +86,8 @@ pub struct PythonWorkers {
     options: PythonOptions,
     threads: usize,
     waiting: Arc<Mutex<Waiting>>,
+    /// Procedures that no other one waits for: as many as calls at once.
+    procedures: Arc<Semaphore>,
     /// How many calls run.
     running: Mutex<usize>,
     ended: Condvar,
@@ -133,7 +136,13 @@ impl fmt::Debug for PythonWorkers {
 impl PythonWorkers {
     /// `threads` is how many the libraries of a function may use.
     pub fn new(options: PythonOptions, threads: usize) -> PythonWorkers {
-        PythonWorkers { options, threads, waiting: Arc::default(), running: Mutex::new(0), ended: Condvar::new() }
+        let procedures = Arc::new(Semaphore::new(CALLS_PER_THREAD * threads.max(1)));
+        PythonWorkers { options, threads, waiting: Arc::default(), procedures, running: Mutex::new(0), ended: Condvar::new() }
+    }
+
+    /// What a procedure waits for that no other one waits for.
+    pub(super) fn procedure_admission(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.procedures)
     }
 
     /// Lends a process of this function. It is kept for the next call unless it has ended, or was left in the middle of a call.

@@ -50,7 +50,7 @@ struct Part {
 pub(super) struct CalledProcedure {
     pub definition: FunctionDefinition,
     /// Whether the user may see its text.
-    is_shown: bool,
+    pub is_shown: bool,
 }
 
 /// The rows of a statement of a procedure.
@@ -245,7 +245,7 @@ impl CallDepth<'_> {
             false => Err(EngineError::Sql {
                 message: format!("more than {DEPTH_MAX} procedures call each other"),
                 position: None,
-                hint: Some("a procedure that calls itself has no end: there is no condition in it".into()),
+                hint: Some("one that calls itself may never come to its end".into()),
             }),
         }
     }

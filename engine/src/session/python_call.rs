@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -21,6 +22,22 @@ use common::memory::StatementMemory;
 use common::type_names::full_name;
 use table::catalog::python_procedure;
 
+/// A call of a procedure in Python that none in Python waits for.
+struct OutermostCall<'a>(&'a AtomicBool);
+
+impl OutermostCall<'_> {
+    /// `None` if one runs in the statement already.
+    fn of(runs: &AtomicBool) -> Option<OutermostCall<'_>> {
+        (!runs.swap(true, Ordering::Relaxed)).then(|| OutermostCall(runs))
+    }
+}
+
+impl Drop for OutermostCall<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Session {
     /// `values` is a row with the arguments. After the first error of a statement no other one runs, and the call fails with it, whatever the
     /// procedure does.
@@ -35,7 +52,9 @@ impl Session {
         let Some(memory) = StatementMemory::of(ctx.state.config_options()).cloned() else {
             return Err(EngineError::internal("a procedure is called outside of a statement"));
         };
-        let ProcedureCall { mut requests, run } = function.call_procedure(values.columns().to_vec(), memory, Arc::clone(&returns));
+        let outermost = OutermostCall::of(&self.python_call);
+        let ProcedureCall { mut requests, run } =
+            function.call_procedure(values.columns().to_vec(), memory, Arc::clone(&returns), procedure.is_shown, outermost.is_some());
         let (mut run, mut failed) = (pin!(run), None);
         let done = loop {
             tokio::select! {
@@ -54,6 +73,7 @@ impl Session {
                 done = &mut run => break done,
             }
         };
+        drop(outermost);
         let rows = match failed {
             Some(error) => return Err(error),
             None => done?,
@@ -95,6 +115,8 @@ impl Session {
                 (format!("INGEST INTO {name}"), line, done.map(|_| CollectedRows::none()))
             }
         };
+        // A temporary table was made at once: it is no part of the transaction, and the call can be stopped all the same.
+        ctx.query.commit_guard.abandon_commit();
         let done =
             self.audited(&source, || done).map_err(|error| error_in_procedure(procedure, &format!("line {line}"), &source, error))?;
         Ok(SessionRows { schema: done.schema, batches: done.rows, in_place: done.in_place })

@@ -27,7 +27,7 @@ const CRATES: [(&str, &[&str], &[&str]); 19] = [
     ("engine/arrays", &["common", "kernels"], NOT_OF_THE_ENGINE),
     ("engine/wasm", &["common"], NOT_OF_THE_ENGINE),
     // It starts processes, and passes descriptors on to them.
-    ("engine/python", &["common", "kernels"], &["redb", "memmap2", "tokio", "prost", "tonic", "hyper", "arrow-flight"]),
+    ("engine/python", &["common", "kernels"], &["redb", "prost", "tonic", "hyper", "arrow-flight"]),
     (
         "engine/table",
         &["pmem_store", "common", "sql", "semantics", "kernels", "files", "arrays", "wasm_functions", "python_functions"],

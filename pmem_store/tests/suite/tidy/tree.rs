@@ -7,6 +7,8 @@ use super::code;
 
 /// Generated or foreign directories.
 const SKIPPED: [&str; 7] = [".git", "target", "bin", "demo-store", "__pycache__", ".venv", "results"];
+/// A crate for modules in WebAssembly. The engine never links it, and what it breaks is a module.
+const FOR_MODULES: &str = "engine/wasm/rust";
 const TEXT_SUFFIXES: [&str; 12] = ["rs", "toml", "lock", "md", "py", "sh", "sql", "slt", "txt", "json", "yml", "cfg"];
 
 pub struct File {
@@ -85,7 +87,7 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<File>) {
             continue;
         };
         // A store of a user has data, not sources.
-        let is_skipped = || SKIPPED.contains(&name.as_str()) || full.join("catalog.redb").exists();
+        let is_skipped = || SKIPPED.contains(&name.as_str()) || path == FOR_MODULES || full.join("catalog.redb").exists();
         if kind.is_dir() && !is_skipped() {
             collect(&full, &format!("{path}/"), files);
         } else if kind.is_file()
