@@ -136,12 +136,7 @@ impl Process {
         for (batches, schema) in inputs.iter().zip(&definition.inputs) {
             let mut of_input = Vec::with_capacity(batches.len());
             for batch in batches {
-                let mut columns = Vec::with_capacity(batch.len());
-                for (column, field) in batch.iter().zip(schema.fields()) {
-                    columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
-                    reserve(reservation, writer.end as usize)?;
-                }
-                add_batch(&mut of_input, columns, schema);
+                write_batch(&mut writer, &mut of_input, batch, schema, reservation)?;
             }
             described.push(of_input);
         }
@@ -181,6 +176,7 @@ impl Process {
             time_left = time_left.saturating_sub(start.elapsed());
             let Some(request) = reply.session_request(&content)? else { return Ok((reply, content)) };
             let Some(handler) = session.as_mut() else { return Err(invalid("only a procedure runs statements")) };
+            reserve(reservation, arguments_end as usize + content.len())?;
             let answer = handler(request)?;
             self.answer(arguments_end, answer, reservation, is_cancelled)?;
         }
@@ -200,7 +196,7 @@ impl Process {
         let mut writer = ArgumentWriter::new(&self.arguments, &mut self.mapped, Some(in_place));
         writer.end = arguments_end;
         let answer = match &answer {
-            Err(error) => json!({ "error": error }),
+            Err(error) => json!({ "error": error, "forget": forget }),
             Ok(SessionRows { schema, batches, .. }) => {
                 let schema = Schema::new(schema.fields().iter().map(plain_field).collect::<Vec<_>>());
                 let message = schema_message(&schema)?;
@@ -210,12 +206,7 @@ impl Process {
                     if is_cancelled() {
                         return Err(PythonError::Cancelled);
                     }
-                    let mut columns = Vec::with_capacity(batch.num_columns());
-                    for (column, field) in batch.columns().iter().zip(schema.fields()) {
-                        columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
-                        reserve(reservation, writer.end as usize)?;
-                    }
-                    add_batch(&mut described, columns, &schema);
+                    write_batch(&mut writer, &mut described, batch.columns(), &schema, reservation)?;
                 }
                 json!({ "schema": schema_at, "batches": described, "forget": forget })
             }
@@ -310,6 +301,23 @@ fn results_file() -> io::Result<File> {
 
 fn reserve(reservation: &MemoryReservation, bytes: usize) -> Result<(), PythonError> {
     reservation.try_resize(bytes).map_err(|error| PythonError::Memory(error.to_string()))
+}
+
+/// Writes the columns of a batch as plain types, and adds their descriptions.
+fn write_batch(
+    writer: &mut ArgumentWriter<'_>,
+    described: &mut Vec<Vec<ArrayDescription>>,
+    batch: &[ArrayRef],
+    schema: &Schema,
+    reservation: &MemoryReservation,
+) -> Result<(), PythonError> {
+    let mut columns = Vec::with_capacity(batch.len());
+    for (column, field) in batch.iter().zip(schema.fields()) {
+        columns.push(writer.array(&as_type(column, field.data_type())?.to_data())?);
+        reserve(reservation, writer.end as usize)?;
+    }
+    add_batch(described, columns, schema);
+    Ok(())
 }
 
 fn schema_message(schema: &Schema) -> Result<Vec<u8>, PythonError> {

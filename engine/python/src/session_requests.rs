@@ -1,9 +1,7 @@
 //! What a procedure asks its session for while it computes.
 
-use std::sync::Arc;
-
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
@@ -34,13 +32,6 @@ pub struct SessionRows {
     pub batches: Vec<RecordBatch>,
     /// Where they may lie; such buffers are not copied.
     pub in_place: LiveMemory,
-}
-
-impl SessionRows {
-    /// Of a statement that returns none.
-    pub fn none() -> SessionRows {
-        SessionRows { schema: Arc::new(Schema::empty()), batches: Vec::new(), in_place: LiveMemory::default() }
-    }
 }
 
 /// Runs what a procedure asks for. The inner error is one that the procedure sees.

@@ -158,7 +158,10 @@ impl Session {
                 false => self.run_with(start_lock, &part_ctx, values).await,
             }
         };
-        collected(deep(text.len(), Box::pin(running)).await?, is_result).await
+        let output = deep(text.len(), Box::pin(running)).await;
+        // A temporary table was made at once. It is no part of the transaction, and the call can be stopped all the same.
+        ctx.query.commit_guard.abandon_commit();
+        collected(output?, is_result).await
     }
 
     /// A CALL, described without running it: by what it returns, or by its last statement.

@@ -112,11 +112,11 @@ impl Session {
                 let target = IngestTarget { schema: schema.clone(), table: table.clone(), if_missing, if_exists };
                 let rows = futures::stream::iter(batches.clone().into_iter().map(Ok));
                 let done = self.ingest_in(start_lock, &ctx.query, target, Arc::clone(columns), rows).await;
+                // As in `run_part`.
+                ctx.query.commit_guard.abandon_commit();
                 (format!("INGEST INTO {name}"), line, done.map(|_| CollectedRows::none()))
             }
         };
-        // A temporary table was made at once: it is no part of the transaction, and the call can be stopped all the same.
-        ctx.query.commit_guard.abandon_commit();
         let done =
             self.audited(&source, || done).map_err(|error| error_in_procedure(procedure, &format!("line {line}"), &source, error))?;
         Ok(SessionRows { schema: done.schema, batches: done.rows, in_place: done.in_place })
