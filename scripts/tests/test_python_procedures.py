@@ -102,6 +102,24 @@ def halves(session):
         self.assertEqual(self.rows("SELECT count(*), sum(b) FROM halves"), self.rows("SELECT count(*), sum(b) FROM points"))
         self.assertEqual(self.rows("SELECT * FROM names"), [("x",)])
 
+    def test_files_are_forgotten_on_both_sides_after_an_error_too(self):
+        # More files than a process keeps. The engine forgot them at an error, and the process did not: a later read was one of another file.
+        for table in range(125):
+            self.con.sql(f"CREATE TABLE many{table} AS SELECT a * 1000 + {table} AS v FROM range(2000) AS r(a)")
+        self.create(
+            "reads(fails BOOLEAN)",
+            """
+def reads(session, fails):
+    for table in range(125) if fails else reversed(range(125)):
+        values = session.sql(f"SELECT v FROM many{table}")["v"].to_pylist()
+        assert sorted(values) == [a * 1000 + table for a in range(2000)], table
+    if fails:
+        session.sql("SELECT * FROM nowhere")
+""",
+        )
+        self.assertIn("nowhere", self.error("CALL reads(true)"))
+        self.con.sql("CALL reads(false)")
+
     def test_values_of_many_kinds_are_parameters(self):
         self.create(
             "check_values()",
