@@ -8,6 +8,7 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 
 use super::definition::{Definition, Request};
 use super::error::PythonError;
+use super::process::CallContext;
 use super::session_requests::SessionHandler;
 use super::workers::PythonWorkers;
 use common::memory::{LiveMemory, StatementMemory};
@@ -64,7 +65,7 @@ impl PythonFunction {
         self.workers.with_process(&self.definition, is_cancelled, |process, running| {
             let mut waiting = session.map(|ask| |request| running.while_waiting(is_cancelled, || ask(request)));
             let session = waiting.as_mut().map(|ask| ask as &mut SessionHandler<'_>);
-            process.call(&self.definition, &request, inputs, in_place, &reservation, is_cancelled, session)
+            process.call(&self.definition, &request, inputs, in_place, &CallContext { reservation: &reservation, is_cancelled }, session)
         })
     }
 }

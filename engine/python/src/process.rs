@@ -50,6 +50,13 @@ pub struct Process {
     time: Duration,
 }
 
+/// What bounds a call, beside the limits of its function.
+pub struct CallContext<'a> {
+    /// The memory of the statement.
+    pub reservation: &'a MemoryReservation,
+    pub is_cancelled: &'a dyn Fn() -> bool,
+}
+
 #[derive(Serialize)]
 struct Call<'a> {
     #[serde(flatten)]
@@ -126,8 +133,7 @@ impl Process {
         request: &Request,
         inputs: &[Vec<Vec<ArrayRef>>],
         in_place: Option<&LiveMemory>,
-        reservation: &MemoryReservation,
-        is_cancelled: &dyn Fn() -> bool,
+        context: &CallContext<'_>,
         session: Option<&mut SessionHandler<'_>>,
     ) -> Result<Vec<RecordBatch>, PythonError> {
         let forget = self.forgets_files();
@@ -136,7 +142,7 @@ impl Process {
         for (batches, schema) in inputs.iter().zip(&definition.inputs) {
             let mut of_input = Vec::with_capacity(batches.len());
             for batch in batches {
-                write_batch(&mut writer, &mut of_input, batch, schema, reservation)?;
+                write_batch(&mut writer, &mut of_input, batch, schema, context.reservation)?;
             }
             described.push(of_input);
         }
@@ -146,8 +152,8 @@ impl Process {
         let start = writer.put(&text)?;
         let end = writer.end as usize;
         self.send(start, text.len())?;
-        let (reply, content) = self.last_reply(end as u64, reservation, is_cancelled, session)?;
-        reserve(reservation, end + content.len())?;
+        let (reply, content) = self.last_reply(end as u64, context, session)?;
+        reserve(context.reservation, end + content.len())?;
         reply.batches(&content, &definition.returns)
     }
 
@@ -165,31 +171,24 @@ impl Process {
     fn last_reply(
         &mut self,
         arguments_end: u64,
-        reservation: &MemoryReservation,
-        is_cancelled: &dyn Fn() -> bool,
+        context: &CallContext<'_>,
         mut session: Option<&mut SessionHandler<'_>>,
     ) -> Result<(Reply, Buffer), PythonError> {
         let mut time_left = self.time;
         loop {
             let start = Instant::now();
-            let (mut reply, content) = self.reply(time_left, is_cancelled)?;
+            let (mut reply, content) = self.reply(time_left, context.is_cancelled)?;
             time_left = time_left.saturating_sub(start.elapsed());
             let Some(request) = reply.session_request(&content)? else { return Ok((reply, content)) };
             let Some(handler) = session.as_mut() else { return Err(invalid("only a procedure runs statements")) };
-            reserve(reservation, arguments_end as usize + content.len())?;
+            reserve(context.reservation, arguments_end as usize + content.len())?;
             let answer = handler(request)?;
-            self.answer(arguments_end, answer, reservation, is_cancelled)?;
+            self.answer(arguments_end, answer, context)?;
         }
     }
 
     /// Sends rows to a procedure, which copies what lies in the file of arguments: the next ones lie at the same place.
-    fn answer(
-        &mut self,
-        arguments_end: u64,
-        answer: Result<SessionRows, String>,
-        reservation: &MemoryReservation,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<(), PythonError> {
+    fn answer(&mut self, arguments_end: u64, answer: Result<SessionRows, String>, context: &CallContext<'_>) -> Result<(), PythonError> {
         let forget = self.forgets_files();
         let nothing = LiveMemory::default();
         let in_place = answer.as_ref().map_or(&nothing, |rows| &rows.in_place);
@@ -203,10 +202,10 @@ impl Process {
                 let schema_at = (writer.put(&message)?, message.len());
                 let mut described = Vec::new();
                 for batch in batches {
-                    if is_cancelled() {
+                    if (context.is_cancelled)() {
                         return Err(PythonError::Cancelled);
                     }
-                    write_batch(&mut writer, &mut described, batch.columns(), &schema, reservation)?;
+                    write_batch(&mut writer, &mut described, batch.columns(), &schema, context.reservation)?;
                 }
                 json!({ "schema": schema_at, "batches": described, "forget": forget })
             }
