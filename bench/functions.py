@@ -2,7 +2,8 @@
 
 10,000,000 DOUBLEs are summed after `x * 1.5 + 2`: as an expression, as a function in SQL, as one in WebAssembly, as one in Python that gets
 batches or the whole table, as a Python UDF of DuckDB that computes with pyarrow, and by numpy. All sums are compared. Then the time of an empty
-call, in process and over Flight, and the latencies of queries beside calls.
+call, in process and over Flight, the same functions on the server that has the table and on rows that are fetched from it, and the latencies of
+queries beside calls.
 """
 
 from __future__ import annotations
@@ -101,11 +102,9 @@ def main() -> int:
         con = quiver.open(directory / "store")
         con.sql(f"SET threads = {options.threads}")
         con.write("t", pa.table({"x": values}))
-        con.sql(f"COPY BLOB line FROM '{compiled(directory)}'")
-        con.sql("CREATE FUNCTION line(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
-        con.sql("CREATE FUNCTION nothing(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
-        for statement in PYTHON.split(";\n"):
-            con.sql(statement) if statement.strip() else None
+        module = compiled(directory)
+        con.sql(f"COPY BLOB line FROM '{module}'")
+        create(con)
         con.sql("CREATE FUNCTION line_in_sql(x DOUBLE) RETURNS DOUBLE RETURN x * 1.5 + 2")
         other = duckdb.connect()
         other.sql(f"SET threads = {options.threads}")
@@ -158,9 +157,44 @@ def main() -> int:
             uri = server.stdout.readline().split()[2]
             with quiver.connect(uri) as con:
                 print_calls("over Flight", con)
+            print_node(uri, module, options.rounds, expected)
             mixed_load(uri, options.clients)
             server.terminate()
     return 0
+
+
+def create(con: quiver.Connection) -> None:
+    con.sql("CREATE FUNCTION line(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
+    con.sql("CREATE FUNCTION nothing(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm IMMUTABLE AS BLOB line")
+    for statement in PYTHON.split(";\n"):
+        con.sql(statement) if statement.strip() else None
+
+
+def print_node(uri: str, module: Path, rounds: int, expected: float) -> None:
+    """The functions of an engine whose table is on the server: sent there, and called here on rows that come."""
+    with quiver.open() as con:
+        con.sql(f"CREATE EXTERNAL TABLE t STORED AS QUIVER LOCATION '{uri.replace('grpc', 'quiver')}/main.t'")
+        con.sql(f"COPY BLOB line FROM '{module}'")
+        create(con)
+        queries = {
+            "function in WebAssembly": "SELECT sum(line(x)) FROM t",
+            "function in Python, of batches": "SELECT sum(line_in_python(x)) FROM t",
+            "function in Python, of the table": "SELECT total FROM total('t')",
+        }
+        best: dict[tuple[str, str], float] = {}
+        for _ in range(rounds):
+            for way, query in queries.items():
+                for level in ["full", "off"]:
+                    con.sql(f"SET pushdown = {level}")
+                    begin = time.perf_counter()
+                    found = con.sql(query).arrow().column(0)[0].as_py()
+                    seconds = time.perf_counter() - begin
+                    best[way, level] = min(best.get((way, level), seconds), seconds)
+                    if abs(found - expected) > 1e-6 * abs(expected):
+                        raise SystemExit(f"{way} at {level}: {found} instead of {expected}")
+        for way in queries:
+            there, here = (best[way, level] * 1e3 for level in ["full", "off"])
+            print(f"| {way}, table on a server | there {there:.1f} ms | here {here:.1f} ms | {there / here:.2f} |")
 
 
 def print_calls(where: str, con: quiver.Connection) -> None:

@@ -38,6 +38,7 @@ pub use common::stack::{WORKER_STACK_BYTES, check_address_space};
 pub use common::tensor_shape::shape_of as tensor_shape;
 pub use common::tensors::tensor_field;
 pub use common::type_names::{column_type_name, declared_name};
+pub use common::user_functions::{PortableFunction, UserAggregate, UserScalar};
 pub use engine::Engine;
 pub use files::export;
 pub use options::{EngineOptions, MaintenanceOptions};
@@ -48,13 +49,15 @@ pub use pmem_store::objects::StoredBytes;
 pub use pmem_store::{HandOff, lower_thread_priority};
 pub use queries::{Outcome, StatementCounts, StatementEnd, StatementKind};
 pub use semantics::functions::{chain_as_operators, function_as_cast};
+pub use semantics::plan_order::{Order, order_of};
 pub use session::{ArrayChunks, Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session, TagRange};
 pub use sql::keywords::{KEYWORDS, is_keyword};
 pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use table::access::Identity;
-pub use table::catalog::TableListing;
+pub use table::catalog::{PlanFunction, TableListing};
 pub use table::remote_tables::RemoteTables;
+pub use table::user_tables::{TableFunction, UserTable};
 pub use usage::Usage;
 
 /// Imports files and batches of a program into tables.

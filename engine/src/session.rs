@@ -84,6 +84,8 @@ pub struct Session {
     pub(crate) identity: SessionIdentity,
     /// `None`: the session has all rights.
     access: Option<Arc<SessionAccess>>,
+    /// For the statements of a procedure with SECURITY DEFINER, while they run.
+    definer: Mutex<Option<Arc<DefinerContext>>>,
     /// Procedures that call each other, in the statement that runs.
     call_depth: AtomicUsize,
     /// Whether one of them is in Python.
@@ -96,23 +98,38 @@ pub(crate) struct StartLock<'a> {
     _guard: MutexGuard<'a, ()>,
 }
 
+/// What the statements of a procedure with SECURITY DEFINER see: the rights of its owner, and the settings and temporary tables of a new session. Those of
+/// the caller could change which tables the names of the procedure mean.
+pub(crate) struct DefinerContext {
+    access: Arc<SessionAccess>,
+    context: SessionContext,
+    catalog: Arc<StoreCatalog>,
+}
+
+/// The initial state of a session with these rights, and its catalog. `user` is whom `current_user` names.
+fn context_of(
+    engine: &Arc<EngineShared>,
+    transaction: &Arc<TransactionSlot>,
+    access: Option<Arc<SessionAccess>>,
+    user: Option<&str>,
+) -> Result<(SessionContext, Arc<StoreCatalog>), EngineError> {
+    let snapshot = engine.store.snapshot()?;
+    let context_engine = Arc::<EngineShared>::clone(engine);
+    let catalog = StoreCatalog::new(context_engine, snapshot, Arc::clone(transaction), access, Arc::new(SqlViewPlanner));
+    let context = SessionContext::new_with_state(template::state(engine));
+    context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
+    context.register_udf(functions::current_user(user));
+    catalog.use_session(Arc::downgrade(&context.state_ref()));
+    Ok((context, catalog))
+}
+
 impl Session {
     /// Without `access` the session has all rights.
     pub(crate) fn new(engine: Arc<EngineShared>, access: Option<Arc<SessionAccess>>) -> Result<Session, EngineError> {
-        let snapshot = engine.store.snapshot()?;
         let identity = SessionIdentity::of(&engine, access.as_deref().map(Author::name));
         let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
-        let catalog = StoreCatalog::new(
-            Arc::<EngineShared>::clone(&engine),
-            snapshot,
-            Arc::clone(&transaction),
-            access.clone(),
-            Arc::new(SqlViewPlanner),
-        );
-        let context = SessionContext::new_with_state(template::state(&engine));
-        context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
-        context.register_udf(functions::current_user(catalog.user()));
-        catalog.use_session(Arc::downgrade(&context.state_ref()));
+        let user = access.as_deref().map(Author::name);
+        let (context, catalog) = context_of(&engine, &transaction, access.clone(), user)?;
         Ok(Session {
             engine,
             context,
@@ -122,6 +139,7 @@ impl Session {
             targets: InsertTargetCache::default(),
             identity,
             access,
+            definer: Mutex::default(),
             call_depth: AtomicUsize::new(0),
             python_call: AtomicBool::new(false),
             start_lock: Default::default(),
@@ -206,8 +224,13 @@ impl Session {
 
     pub(crate) fn begin(&self, _: &StartLock<'_>, sql: &str, query: &Arc<Query>) -> Result<StatementContext, EngineError> {
         self.engine.audit.0.flush_for(sql);
-        let catalog = self.catalog.for_statement(Some(&query.commit_guard))?;
-        StatementContext::new(&self.engine, &catalog, self.access.clone(), self.context.state(), sql, query)
+        let definer = self.definer.lock().clone();
+        let (context, catalog, access) = match &definer {
+            None => (&self.context, &self.catalog, self.access.clone()),
+            Some(definer) => (&definer.context, &definer.catalog, Some(Arc::clone(&definer.access))),
+        };
+        let catalog = catalog.for_statement(Some(&query.commit_guard))?;
+        StatementContext::new(&self.engine, &catalog, access, context.state(), sql, query)
     }
 
     async fn run(&self, start_lock: &StartLock<'_>, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {

@@ -38,9 +38,10 @@ def add_user(store: Path, name: str, password: str, *switches: str) -> None:
 
 
 class Server:
-    def __init__(self, store: Path, *switches: str, environment: dict[str, str] | None = None):
+    def __init__(self, store: Path, *switches: str, environment: dict[str, str] | None = None, listen: str = "127.0.0.1:0"):
+        self.store = store
         self.errors = tempfile.TemporaryFile("w+")
-        command = [QUIVER, "serve", "--store", store, "--listen", "127.0.0.1:0", *switches]
+        command = [QUIVER, "serve", "--store", store, "--listen", listen, *switches]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, env=environment, text=True)
         self.first_line = self.process.stdout.readline()
         found = re.match(r"listening on (grpc(?:\+tls)?://\S+) ", self.first_line)

@@ -66,6 +66,14 @@ class PythonFunctions(unittest.TestCase):
                 self.assertEqual(expected[f"c{at}"].to_pylist(), found[f"c{at}"].to_pylist())
                 self.assertEqual(expected[f"c{at}"].type, found[f"c{at}"].type)
 
+    def test_a_table_is_ordered_by_its_columns_alone(self):
+        """An order by anything else was silently none."""
+        self.create("first(t TABLE) RETURNS TABLE (a BIGINT)", "def first(t):\n    return t.slice(0, 1)")
+        self.run_sql("CREATE TABLE t AS SELECT a, -a AS b FROM range(100000) AS r(a)")
+        self.assertEqual(self.value("SELECT a FROM first((SELECT a FROM t ORDER BY a DESC))"), 99999)
+        error = self.error("SELECT a FROM first((SELECT a FROM t ORDER BY b))")
+        self.assertIn("is ordered by what is no column of it; select what it is ordered by", error)
+
     def test_parts_of_arrays_pass(self):
         self.run_sql(
             "CREATE TABLE t AS SELECT a, a % 3 = 0 AS b, [a, a + 1] AS l, CASE WHEN a % 5 > 0 THEN a::VARCHAR END AS s FROM range(30000) AS r(a)"
@@ -162,7 +170,7 @@ def line(points, scale):
         self.assertEqual(rows, [("slope", 20.0), ("start", 0.0)])
         query = "SELECT round(value, 6) FROM line((SELECT x, x * 3 AS y FROM points WHERE x < 100), scale => 1) WHERE name = 'slope'"
         self.assertEqual(self.value(query), 3.0)
-        self.assertIn("PythonTableExec: line", str(self.run_sql("EXPLAIN SELECT * FROM line('points', 1)").arrow()["plan"].to_pylist()))
+        self.assertIn("UserTableExec: line", str(self.run_sql("EXPLAIN SELECT * FROM line('points', 1)").arrow()["plan"].to_pylist()))
         self.assertIn("the argument points of line", self.error("SELECT * FROM line(3, 1)"))
         self.assertIn("nothing", self.error("SELECT * FROM line('nothing', 1)"))
 

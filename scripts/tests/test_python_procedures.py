@@ -284,13 +284,15 @@ def writes(session):
 
     def test_a_function_that_is_no_procedure_runs_no_statements(self):
         source = """
-import json, os, struct
+import json, os, struct, time
 import pyarrow as pa
 def forged(x):
     schema = pa.schema([]).serialize().to_pybytes()
     text = json.dumps({"request": {"text": "SELECT 1", "line": 1, "columns": [0, len(schema)]}}).encode()
     os.pwrite(5, schema + text, 0)
     os.write(3, struct.pack("<QQ", len(schema), len(text)))
+    # The result would be written over the request before it is read.
+    time.sleep(60)
     return x
 """
         self.con.sql(f"CREATE FUNCTION forged(x BIGINT) RETURNS BIGINT LANGUAGE python AS $$\n{source}\n$$")
@@ -327,6 +329,35 @@ def forged(x):
                 self.assertEqual(ann.sql("CALL pay('ann', 'bob', 30)").fetchall(), [("ann", 70), ("bob", 80)])
             audited = self.rows("SELECT count(*) FROM system.audit WHERE user_name = 'ann' AND statement LIKE 'UPDATE accounts%'")
             self.assertGreaterEqual(audited[0][0], 3)
+
+    def test_with_security_definer_it_has_the_rights_of_its_creator(self):
+        self.con.close()
+        add_user(self.store, "root", "secret", "--admin")
+        server = Server(self.store, "--python", sys.executable)
+        self.addCleanup(server.end)
+        source = """
+def find_rich(session, least):
+    rich = session.sql("SELECT name FROM accounts WHERE amount >= $1", [least])
+    session.write("requests", {"name": rich["name"]}, "append")
+    if least < 0:
+        session.write("made", {"name": rich["name"]}, "create")
+    return {"name": rich["name"]}
+"""
+        with quiver.connect(server.uri, user="root", password="secret") as root:
+            root.sql("CREATE TABLE requests (name VARCHAR)")
+            root.sql(
+                f"CREATE PROCEDURE find_rich(least BIGINT) RETURNS TABLE (name VARCHAR) SECURITY DEFINER LANGUAGE python AS $${source}$$"
+            )
+            root.sql("CREATE USER ann PASSWORD 'ann'")
+            root.sql("GRANT EXECUTE ON PROCEDURE find_rich TO ann")
+            with quiver.connect(server.uri, user="ann", password="ann") as ann:
+                self.assertEqual(ann.sql("CALL find_rich(60)").fetchall(), [("ann",)])
+                with self.assertRaisesRegex(quiver.Error, "a write that may create a table in a procedure with SECURITY DEFINER"):
+                    ann.sql("CALL find_rich(-1)").fetchall()
+                for table in ["accounts", "requests"]:
+                    with self.assertRaisesRegex(quiver.Error, "does not exist"):
+                        ann.sql(f"SELECT * FROM {table}").fetchall()
+            self.assertEqual(root.sql("SELECT name FROM requests").fetchall(), [("ann",)])
 
 
 if __name__ == "__main__":

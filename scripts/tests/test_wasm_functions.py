@@ -159,6 +159,34 @@ class WasmFunctions(unittest.TestCase):
             'exports no "seven_state_bytes"', self.error("CREATE AGGREGATE seven(x DOUBLE) RETURNS DOUBLE LANGUAGE wasm AS BLOB boxes")
         )
 
+    def test_a_function_of_tables_gets_their_rows_and_returns_a_table(self):
+        self.run_sql("CREATE TABLE t AS SELECT CASE WHEN a % 7 > 0 THEN a::DOUBLE END AS x, 'row ' || a AS name FROM range(30000) AS r(a)")
+        signature = "(t TABLE, least DOUBLE) RETURNS TABLE (number BIGINT, name VARCHAR)"
+        self.run_sql(f"CREATE FUNCTION at_least{signature} LANGUAGE wasm AS BLOB boxes")
+        self.run_sql("CREATE FUNCTION below(n BIGINT) RETURNS TABLE (number BIGINT) LANGUAGE wasm AS BLOB boxes")
+        found = self.run_sql("SELECT number, name FROM at_least('t', 29995) ORDER BY number").fetchall()
+        self.assertEqual(found, [(a, f"row {a}") for a in range(29995, 30000) if a % 7])
+        ordered = "at_least((SELECT x, name FROM t WHERE x < 9 ORDER BY x DESC), least => 2)"
+        self.assertEqual(
+            self.run_sql(f"SELECT number, name FROM {ordered}").fetchall(), [(0, "row 8"), *((7 - a, f"row {a}") for a in [6, 5, 4, 3, 2])]
+        )
+        self.assertEqual(self.run_sql("SELECT * FROM at_least((SELECT x, name FROM t WHERE x < 0), 0)").fetchall(), [])
+        self.assertEqual(
+            self.value("SELECT sum(b.number) FROM below(20000) AS b JOIN at_least('t', 19990) AS l USING (number)"),
+            sum(a for a in range(19990, 20000) if a % 7),
+        )
+        self.assertEqual(self.value("SELECT count(*) FROM below(0)"), 0)
+        self.assertEqual(self.value("SELECT kind || ' ' || language FROM system.functions WHERE name = 'below'"), "table wasm")
+        self.run_sql("CREATE FUNCTION uneven(n BIGINT) RETURNS TABLE (number BIGINT) LANGUAGE wasm AS BLOB boxes")
+        self.assertIn("function uneven", self.error("SELECT * FROM uneven(1)"))
+        self.assertIn("there is no memory", self.error("SELECT * FROM below(1000000000)"))
+        self.run_sql("CREATE FUNCTION loops(n BIGINT) RETURNS TABLE (number BIGINT) LANGUAGE wasm AS BLOB boxes")
+        self.run_sql("SET function_timeout_ms = 300")
+        self.assertIn("took longer than 300 ms", self.error("SELECT * FROM loops(1)"))
+        self.assertIn("STRICT for a function of tables", self.error(f"CREATE FUNCTION f{signature} LANGUAGE wasm STRICT AS BLOB boxes"))
+        self.assertIn("without columns", self.error("CREATE FUNCTION f(n BIGINT) RETURNS TABLE LANGUAGE wasm AS BLOB boxes"))
+        self.assertIn('exports no "f"', self.error(f"CREATE FUNCTION f{signature} LANGUAGE wasm AS BLOB boxes"))
+
     def test_what_a_function_does_wrong_is_an_error_of_its_statement(self):
         self.run_sql("SET function_timeout_ms = 300")
         self.run_sql("SET function_memory_bytes = 20000000")

@@ -7,6 +7,8 @@ use crate::proto::extensions::simple_extension_declaration::MappingType;
 
 /// DataFusion's functions and SQL operators that the standard lacks, under our names.
 pub const OUR_FUNCTIONS: &str = "extension:io.quiver:functions";
+/// Functions of users, under their names and hashes.
+pub const USER_FUNCTIONS: &str = "extension:io.quiver:user_functions";
 
 /// A name in an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Origin {
     Standard,
     /// Our own extension.
     Ours,
+    /// A user; the name has the hash of the definition.
+    User,
     /// The plan does not say, as in plans of DataFusion.
     Unsaid,
     Other,
@@ -40,6 +44,7 @@ impl DeclaredName {
         match self.urn.as_deref() {
             None | Some("") => Origin::Unsaid,
             Some(OUR_FUNCTIONS) => Origin::Ours,
+            Some(USER_FUNCTIONS) => Origin::User,
             Some(urn) if is_standard(urn) => Origin::Standard,
             Some(_) => Origin::Other,
         }

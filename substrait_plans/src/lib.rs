@@ -13,6 +13,7 @@ mod quirks;
 mod refusal;
 mod run;
 mod types;
+mod user_functions;
 mod walk;
 
 pub use consumer::{Parameter, logical_plan, parameters, tables};

@@ -1,5 +1,6 @@
 //! The interface for front ends: runs serialized plans, and serializes the plans of SQL queries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -10,11 +11,13 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::consumer::logical_plan;
+use crate::declared::{Declared, DeclaredName, Origin};
 use crate::decode::{Limits, NEWEST_MINOR, decode, encode, encode_with_uris};
 use crate::error::PlanError;
 use crate::format::{PlanFormat, parse, render};
 use crate::producer::produce;
 use crate::proto::Plan;
+use crate::user_functions::{hash_of, name_of};
 use crate::walk::{PlanPart, each, tables_of};
 
 /// The oldest supported version of Substrait; the older forms of its plans are supported.
@@ -23,6 +26,8 @@ pub const VERSION_MIN: &str = "0.1.0";
 /// The line of a plan in lists and the audit has at most this many tables, and this much of their names.
 const TABLES_SHOWN_MAX: usize = 20;
 const NAME_CHARS_MAX: usize = 100;
+const FUNCTIONS_SHOWN_MAX: usize = 20;
+const HASH_CHARS_SHOWN: usize = 12;
 
 /// The newest supported version, such as `0.87.0`.
 pub fn version_max() -> String {
@@ -162,14 +167,35 @@ fn summary(plan: &Plan) -> String {
             false => has_more = true,
         }
     });
-    match (tables.is_empty(), has_more) {
+    let mut text = match (tables.is_empty(), has_more) {
         (true, _) => "substrait plan over no table".to_string(),
         (false, false) => format!("substrait plan over {}", tables.join(", ")),
         (false, true) => format!("substrait plan over {}, …", tables.join(", ")),
+    };
+    let mut functions = function_names(&Declared::of(plan));
+    if functions.len() > FUNCTIONS_SHOWN_MAX {
+        functions.truncate(FUNCTIONS_SHOWN_MAX);
+        functions.push("…".into());
     }
+    if !functions.is_empty() {
+        text += &format!(" with the functions {}", functions.join(", "));
+    }
+    text
 }
 
 fn shown_name(names: &[String]) -> String {
-    let name = names.join(".");
+    short(&names.join("."))
+}
+
+fn short(name: &str) -> String {
     name.chars().take(NAME_CHARS_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// The functions of users in a plan, each with the beginning of its hash.
+fn function_names(declared: &Declared) -> Vec<String> {
+    let users = declared.functions.values().filter(|function| function.origin() == Origin::User);
+    let name = |function: &DeclaredName| {
+        format!("{}@{}", short(name_of(function)), hash_of(function).chars().take(HASH_CHARS_SHOWN).collect::<String>())
+    };
+    users.map(name).collect::<BTreeSet<String>>().into_iter().collect()
 }

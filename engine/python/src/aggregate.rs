@@ -9,7 +9,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::{concat, filter, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::definition::Request;
 use super::error::{PythonError, invalid};
@@ -32,11 +32,11 @@ pub fn aggregate_function(
     parameters: &Fields,
     returns: FieldRef,
     memory: Option<StatementMemory>,
-) -> AggregateUDF {
+) -> UserAggregate {
     let name = function.definition.name.clone();
     let plain = parameters.iter().map(plain_field).collect();
     let kernel = PythonAggregate { function, parameters: plain, returns: FieldRef::clone(&returns), memory };
-    UserAggregate::udaf(&name, parameters, returns, Box::new(kernel))
+    UserAggregate::new(&name, parameters, returns, Box::new(kernel))
 }
 
 impl PythonAggregate {

@@ -30,7 +30,7 @@ impl FunctionKind {
 }
 
 /// A function as a process loads it; it serves no other.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Definition {
     pub name: String,
     pub kind: FunctionKind,
@@ -44,6 +44,8 @@ pub struct Definition {
     pub is_table: Vec<bool>,
     /// Who calls it; nobody, where the store has no users.
     pub user: Option<String>,
+    /// Whose rights its statements have, if not those of the user.
+    pub definer: Option<String>,
     pub limits: FunctionLimits,
 }
 

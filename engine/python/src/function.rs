@@ -30,6 +30,19 @@ impl PythonFunction {
         PythonFunction { workers, definition: Arc::new(Definition { inputs, returns, ..definition }) }
     }
 
+    /// The procedure with the rights of this user. Its processes serve no other one.
+    pub fn of_definer(self, definer: Option<String>) -> PythonFunction {
+        PythonFunction { definition: Arc::new(Definition { definer, ..self.definition.as_ref().clone() }), ..self }
+    }
+
+    /// The function with tables of these columns.
+    pub fn with_tables(&self, tables: impl IntoIterator<Item = SchemaRef>) -> PythonFunction {
+        let mut definition = self.definition.as_ref().clone();
+        definition.inputs.truncate(1);
+        definition.inputs.extend(tables);
+        PythonFunction::new(Arc::clone(&self.workers), definition)
+    }
+
     /// What tells it from other functions of its name.
     pub(super) fn identity(&self) -> String {
         format!("{:?}", self.definition)

@@ -22,7 +22,6 @@ mod scalar;
 mod seccomp;
 mod session_requests;
 mod table;
-mod table_exec;
 mod workers;
 
 pub use aggregate::aggregate_function;
@@ -32,5 +31,5 @@ pub use function::PythonFunction;
 pub use procedure::ProcedureCall;
 pub use scalar::scalar_function;
 pub use session_requests::{SessionCall, SessionRequest, SessionRows, WriteMode};
-pub use table::{PythonTable, PythonTablePlanner};
+pub use table::table_function;
 pub use workers::{PythonOptions, PythonWorkers};

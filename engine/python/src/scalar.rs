@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{FieldRef, Fields};
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{ScalarUDF, Volatility};
+use datafusion::logical_expr::Volatility;
 
 use super::definition::Request;
 use super::error::{PythonError, invalid};
@@ -17,10 +17,10 @@ struct PythonScalar {
     returns: FieldRef,
 }
 
-pub fn scalar_function(function: PythonFunction, parameters: &Fields, returns: FieldRef, volatility: Volatility) -> ScalarUDF {
+pub fn scalar_function(function: PythonFunction, parameters: &Fields, returns: FieldRef, volatility: Volatility) -> UserScalar {
     let name = function.definition.name.clone();
     let kernel = PythonScalar { function, returns: FieldRef::clone(&returns) };
-    UserScalar::udf(&name, parameters, returns, volatility, Box::new(kernel))
+    UserScalar::new(&name, parameters, returns, volatility, Box::new(kernel))
 }
 
 impl PythonScalar {

@@ -7,3 +7,4 @@
 pub mod cancel;
 pub mod functions;
 pub mod optimizer;
+pub mod plan_order;

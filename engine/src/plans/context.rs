@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::buffer::Buffer;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
@@ -24,7 +25,7 @@ use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
 use table::access::check_statement_kind;
-use table::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
+use table::catalog::{self, CatalogHandle, PlanFunction, StoreCatalog, StoreTable};
 
 /// Names resolve as in an SQL statement that runs now in the same session.
 pub struct PlanContext {
@@ -87,6 +88,21 @@ impl PlanContext {
         };
         let provider = self.of_segments(&relation, provider)?;
         Ok(Some((TableReference::partial(relation.namespace, relation.table), provider)))
+    }
+
+    /// The function of a user that a plan names by its name and hash. `sent` is the statement that creates it, with its module, if the plan has them; they
+    /// are kept for later plans of the user.
+    ///
+    /// # Errors
+    ///
+    /// The user may not send such a function, or its code cannot be used.
+    pub async fn function(
+        &self,
+        name: &str,
+        hash: &str,
+        sent: Option<(String, Option<Buffer>)>,
+    ) -> Result<Option<PlanFunction>, EngineError> {
+        catalog::plan_function(&self.catalog, &self.state, name, hash, sent).await
     }
 
     /// Restricts a table that was found here to these columns, in its own order, if it has so many that planning with all of them takes

@@ -5,6 +5,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 
 use common::error::EngineError;
+use table::user_tables::UserTable;
 
 /// Only plans that read: changes are checked, counted and retried in SQL only. Every user may run a query, as `access/statement_kinds.rs`
 /// says, and each table checks its privileges when it is read.
@@ -45,6 +46,8 @@ fn refused(node: &LogicalPlan) -> Option<String> {
         LogicalPlan::Copy(_) => Some("writing a file".into()),
         LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_) => Some("an explanation".into()),
         LogicalPlan::Statement(statement) => Some(format!("the statement {}", statement.name())),
+        // It can only compute: `plan_function` in `table::catalog` says who may send its code.
+        LogicalPlan::Extension(extension) if extension.node.as_any().is::<UserTable>() => None,
         LogicalPlan::Extension(extension) => Some(format!("the step {}", extension.node.name())),
     }
 }

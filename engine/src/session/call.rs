@@ -14,12 +14,12 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::batch_execution::{RollbackOnDrop, RollbackOnly};
 use super::parameters::{Description, takes_parameters};
-use super::{Session, StartLock};
+use super::{DefinerContext, Session, StartLock, context_of};
 use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::values_of;
 use crate::queries::StatementKind;
-use crate::statements::functions::malformed;
+use crate::statements::functions::{check_definer_statement, malformed};
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::memory::LiveMemory;
@@ -27,9 +27,11 @@ use common::messages::counted;
 use common::stack::deep;
 use common::type_names::qualified;
 use pmem_store::StoreError;
+use pmem_store::objects::ObjectRecord;
 use sql::functions::{FunctionBody, FunctionDefinition, StatementPart, call_query};
 use sql::walk::sql_statement;
 use sql::{FunctionStatement, Parsed};
+use table::access::definer_access;
 use table::catalog::{UserFunction, check_arguments, python_procedure, statement_of};
 
 /// The result is kept until the transaction is committed, so that an error in it takes all back.
@@ -49,8 +51,28 @@ struct Part {
 /// A procedure that is called, with values for its parameters.
 pub(super) struct CalledProcedure {
     pub definition: FunctionDefinition,
+    object: ObjectRecord,
     /// Whether the user may see its text.
     pub is_shown: bool,
+}
+
+impl CalledProcedure {
+    /// The user whose rights its statements have, if not those of the caller.
+    pub fn definer(&self) -> Option<String> {
+        self.object.owner.clone().filter(|_| self.definition.is_definer)
+    }
+}
+
+/// While it lives, statements have the rights of a procedure's owner, or again those that they had before.
+struct DefinerRights<'a> {
+    session: &'a Session,
+    before: Option<Arc<DefinerContext>>,
+}
+
+impl Drop for DefinerRights<'_> {
+    fn drop(&mut self) {
+        *self.session.definer.lock() = self.before.take();
+    }
 }
 
 /// The rows of a statement of a procedure.
@@ -113,15 +135,49 @@ impl Session {
         check_arguments(&procedure.definition, &plan)?;
         let rows: Vec<RecordBatch> = ctx.execute_plan(&plan).await?.try_collect().await?;
         let row = rows.iter().find(|rows| rows.num_rows() > 0).ok_or_else(|| EngineError::internal("a call without values"))?;
+        let rights = self.definer_rights(ctx, &procedure)?;
         let done = match procedure.definition.body {
             FunctionBody::Python { .. } => self.call_python(start_lock, ctx, &procedure, &row.slice(0, 1)).await,
             _ => {
-                let parts = parts_of(ctx, &procedure.definition, &values_of(row, 0)?)?;
+                // Its text is read with the settings with which it runs.
+                let definer_ctx = rights.as_ref().map(|_| self.begin(start_lock, &ctx.sql, &ctx.query)).transpose()?;
+                let parts = parts_of(definer_ctx.as_ref().unwrap_or(ctx), &procedure.definition, &values_of(row, 0)?)?;
                 self.run_parts(start_lock, ctx, &procedure, parts).await
             }
         };
+        drop(rights);
         drop(depth);
         done
+    }
+
+    /// `None` if the procedure has the rights of who calls it, or nobody has users.
+    fn definer_rights(&self, ctx: &StatementContext, procedure: &CalledProcedure) -> Result<Option<DefinerRights<'_>>, EngineError> {
+        let has_users = self.access.is_some() || self.engine.store.access().has_users();
+        if !procedure.definition.is_definer || !has_users {
+            return Ok(None);
+        }
+        check_is_current(ctx, procedure)?;
+        let (name, object) = (procedure.definition.name.table(), procedure.object.ownership());
+        let access = match &self.access {
+            Some(access) => access.definer(name, object)?,
+            None => definer_access(&self.engine.store, name, object)?,
+        };
+        let (context, catalog) = context_of(&self.engine, &self.transaction, Some(Arc::clone(&access)), self.catalog.user())?;
+        let definer = Arc::new(DefinerContext { access, context, catalog });
+        let before = self.definer.lock().replace(definer);
+        Ok(Some(DefinerRights { session: self, before }))
+    }
+
+    /// An error if a statement with the rights of a procedure's owner makes or drops what would be that of who calls it.
+    pub(super) fn check_definer(&self, ctx: &StatementContext, text: &str) -> Result<(), EngineError> {
+        match self.definer.lock().is_some() {
+            true => check_definer_statement(ctx, text),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn has_definer(&self) -> bool {
+        self.definer.lock().is_some()
     }
 
     async fn run_parts(
@@ -152,6 +208,7 @@ impl Session {
         is_result: bool,
     ) -> Result<CollectedRows, EngineError> {
         let part_ctx = self.begin(start_lock, text, &ctx.query)?;
+        self.check_definer(&part_ctx, text)?;
         let running = async {
             match values.is_empty() {
                 true => self.run(start_lock, &part_ctx).await,
@@ -172,11 +229,13 @@ impl Session {
         name: &TableReference,
         arguments: Vec<ast::Expr>,
     ) -> Result<Description, EngineError> {
-        let CalledProcedure { definition, .. } = procedure(ctx, name, arguments.len())?;
-        let prepared = ctx.prepared(call_statement(&definition, arguments)?).await?;
+        let called = procedure(ctx, name, arguments.len())?;
+        let prepared = ctx.prepared(call_statement(&called.definition, arguments)?).await?;
+        let _rights = self.definer_rights(ctx, &called)?;
+        let definition = &called.definition;
         let parameters = Arc::new(Schema::new(prepared.parameters));
         if let FunctionBody::Python { .. } = definition.body {
-            let (_, returns) = python_procedure(&ctx.catalog, &ctx.state, &definition).await?;
+            let (_, returns) = python_procedure(&ctx.catalog, &ctx.state, definition, None).await?;
             let described = match returns.fields().is_empty() {
                 true => Description::without_rows(StatementKind::Write),
                 false => Description::of_rows(returns),
@@ -184,11 +243,12 @@ impl Session {
             return Ok(Description { parameters, ..described });
         }
         let nulls = vec![ScalarAndMetadata::from(datafusion::common::ScalarValue::Null); definition.parameters.len()];
-        let Some(last) = parts_of(ctx, &definition, &nulls)?.pop() else {
+        let Some(last) = parts_of(ctx, definition, &nulls)?.pop() else {
             return Err(EngineError::internal("a procedure without statements"));
         };
         let part_ctx = self.begin(start_lock, &last.text, &ctx.query)?;
-        let described = Box::pin(self.described(start_lock, &part_ctx)).await?;
+        let described = Box::pin(self.described(start_lock, &part_ctx)).await;
+        let described = described.map_err(|error| error_in_procedure(&called, "the last statement", &last.source, error))?;
         Ok(Description { parameters, ..described })
     }
 }
@@ -206,8 +266,9 @@ fn procedure(ctx: &StatementContext, name: &TableReference, count: usize) -> Res
     procedure.check_execute(&ctx.catalog)?;
     let is_shown = procedure.is_shown(ctx.catalog.authorization().as_deref());
     let there: Vec<String> = procedure.definitions.iter().map(FunctionDefinition::signature).collect();
+    let object = procedure.object;
     match procedure.definitions.into_iter().find(|definition| definition.parameters.len() == count) {
-        Some(definition) => Ok(CalledProcedure { definition, is_shown }),
+        Some(definition) => Ok(CalledProcedure { definition, object, is_shown }),
         None => refused(format!("{full_name} is called with {}, and there is {}", counted(count, "argument"), there.join(" and ")), None),
     }
 }
@@ -260,6 +321,19 @@ impl Drop for CallDepth<'_> {
     }
 }
 
+/// Whether an error of this kind is about the call, and not about what it reads and changes.
+fn is_of_the_call(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Cancelled
+            | ErrorKind::TimedOut
+            | ErrorKind::Exhausted
+            | ErrorKind::Conflict
+            | ErrorKind::Unavailable
+            | ErrorKind::ReadOnly
+    )
+}
+
 /// The rows of a statement of a procedure, which runs to its end; those of a query that is not the last one are for nobody.
 async fn collected(mut output: QueryOutput, is_result: bool) -> Result<CollectedRows, EngineError> {
     let (mut rows, mut bytes, mut in_place) = (Vec::new(), 0, LiveMemory::default());
@@ -289,6 +363,17 @@ fn as_conflict(procedure: &TableReference, error: EngineError) -> EngineError {
     }
 }
 
+/// An open transaction sees the procedures that there were when it began. One that has the rights of its owner is called as it is now, or not at all.
+fn check_is_current(ctx: &StatementContext, procedure: &CalledProcedure) -> Result<(), EngineError> {
+    let id = procedure.object.id;
+    let (now, seen) = (ctx.engine.store.snapshot()?.blobs()?.content(id)?, ctx.catalog.snapshot().blobs()?.content(id)?);
+    let is_own = ctx.catalog.authorization().is_none_or(|authorization| authorization.made(procedure.object.ownership()));
+    match now.as_deref() == seen.as_deref() || is_own {
+        true => Ok(()),
+        false => Err(StoreError::Conflict { table: procedure.definition.name.to_string() }.into()),
+    }
+}
+
 /// The error of a statement in a procedure says which one it is, as `statement 2` or `line 7`. Its message may name objects that only those may know who may see the text.
 pub(super) fn error_in_procedure(procedure: &CalledProcedure, part: &str, source: &str, error: EngineError) -> EngineError {
     let name = procedure.definition.name.table();
@@ -301,6 +386,12 @@ pub(super) fn error_in_procedure(procedure: &CalledProcedure, part: &str, source
             message: format!("{part} of procedure {name} fails: something in it is gone, or is not there for you"),
             position: None,
             hint: None,
+        },
+        // What the procedure reads and changes is hidden from its caller, and so are the values and names in its errors.
+        (kind, _) if procedure.definition.is_definer && !procedure.is_shown && !is_of_the_call(kind) => EngineError::Sql {
+            message: format!("{part} of procedure {name} fails"),
+            position: None,
+            hint: Some("its owner sees why".into()),
         },
         (_, EngineError::Sql { message, hint, .. }) if procedure.is_shown => {
             let line = source.lines().next().unwrap_or_default();

@@ -21,6 +21,7 @@ use crate::queries::Query;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::stack::deep;
+use table::catalog::plan_languages;
 
 const BROKE_OFF: &str = "planning it broke off";
 
@@ -39,6 +40,11 @@ impl Session {
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
         self.run_plan_of(text, size_bytes, binding, build, None).await
+    }
+
+    /// The languages of the functions that the session's user may send with a plan.
+    pub fn plan_languages(&self) -> Result<Vec<&'static str>, EngineError> {
+        Ok(plan_languages(&*self.catalog.for_statement(None)?))
     }
 
     /// The same with values for the plan's parameters: a row of `parameters`, in the order of its columns.

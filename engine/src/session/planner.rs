@@ -12,9 +12,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::dml::RowChangePlanner;
 use kernels::matrix::{ProductPlanner, with_products};
-use python_functions::PythonTablePlanner;
 use semantics::functions::with_computed_values;
 use semantics::optimizer::{with_null_safe_keys, with_operator_columns};
+use table::user_tables::UserTablePlanner;
 
 #[derive(Debug)]
 pub struct StatementPlanner;
@@ -25,7 +25,7 @@ impl QueryPlanner for StatementPlanner {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
             Arc::new(RowChangePlanner),
             Arc::new(ProductPlanner),
-            Arc::new(PythonTablePlanner),
+            Arc::new(UserTablePlanner),
         ]);
         let multiplied = with_products(plan, session.config_options())?;
         let plan = multiplied.as_ref().unwrap_or(plan);

@@ -16,7 +16,7 @@ use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
 use crate::output::QueryOutput;
 use crate::parameters::values_of;
 use crate::queries::StatementKind;
-use crate::statements::functions::check_statement;
+use crate::statements::functions::{check_statement, for_definer};
 use common::error::EngineError;
 use common::memory::StatementMemory;
 use common::type_names::full_name;
@@ -48,7 +48,7 @@ impl Session {
         procedure: &CalledProcedure,
         values: &RecordBatch,
     ) -> Result<QueryOutput, EngineError> {
-        let (function, returns) = python_procedure(&ctx.catalog, &ctx.state, &procedure.definition).await?;
+        let (function, returns) = python_procedure(&ctx.catalog, &ctx.state, &procedure.definition, procedure.definer()).await?;
         let Some(memory) = StatementMemory::of(ctx.state.config_options()).cloned() else {
             return Err(EngineError::internal("a procedure is called outside of a statement"));
         };
@@ -109,6 +109,9 @@ impl Session {
                     WriteMode::CreateAppend => (IfMissing::Create, IfExists::Append),
                     WriteMode::Replace => (IfMissing::Create, IfExists::Replace),
                 };
+                if self.has_definer() && *mode != WriteMode::Append {
+                    return Err(for_definer("a write that may create a table"));
+                }
                 let target = IngestTarget { schema: schema.clone(), table: table.clone(), if_missing, if_exists };
                 let rows = futures::stream::iter(batches.clone().into_iter().map(Ok));
                 let done = self.ingest_in(start_lock, &ctx.query, target, Arc::clone(columns), rows).await;

@@ -1,7 +1,5 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
-use std::sync::Arc;
-
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
 use pmem_store::{GrantObject, TableId};
@@ -11,7 +9,7 @@ use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::queries::StatementKind;
 use common::error::EngineError;
-use table::access::SessionAccess;
+use table::access::DEFINER_MISSES;
 
 impl Session {
     /// Runs the statement if it is about transactions, or a KILL.
@@ -77,14 +75,17 @@ impl Session {
 
     fn forget_used_privileges(&self) {
         if let Some(access) = &self.access {
-            access.used.forget();
+            access.forget_used();
         }
     }
 
     /// The commit checks again under its lock; this check gives the hint what to do.
     fn check_used_privileges(&self) -> Result<(), EngineError> {
-        let has_used = |access: &&Arc<SessionAccess>| !access.used.is_empty() && !self.transaction.has_failed();
-        let Some(access) = self.access.as_ref().filter(has_used) else { return Ok(()) };
+        let Some(access) = self.access.as_ref().filter(|_| !self.transaction.has_failed()) else { return Ok(()) };
+        let definers = access.definers();
+        if access.used.is_empty() && definers.iter().all(|definer| definer.used.is_empty()) {
+            return Ok(());
+        }
         let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
         let last = self.engine.store.snapshot()?;
         // If others have dropped the object meanwhile, that is a conflict, and its privileges no longer exist.
@@ -96,9 +97,13 @@ impl Session {
             GrantObject::View(schema, name) => !matches!((last.view(schema, name), base.view(schema, name)), (Ok(None), Ok(Some(_)))),
             GrantObject::Store => true,
         };
-        let hint = "ask an owner or an admin for it, and run the transaction again from BEGIN".to_string();
-        let effective_privileges = access.effective_privileges()?;
-        access.used.check(&effective_privileges, is_there).map_err(|message| EngineError::Denied { message, hint })
+        let hint = "ask an owner or an admin for it, and run the transaction again from BEGIN";
+        let denied = |message, hint: &str| EngineError::Denied { message, hint: hint.to_string() };
+        for definer in &definers {
+            let done = definer.used.check(&*definer.effective_privileges()?, is_there);
+            done.map_err(|_| denied(DEFINER_MISSES.to_string(), "ask who owns the procedure"))?;
+        }
+        access.used.check(&*access.effective_privileges()?, is_there).map_err(|message| denied(message, hint))
     }
 
     /// Whether a statement is about transactions.

@@ -2,9 +2,11 @@
 //!
 //! - `runtime` — memory and spill space
 //! - `config` — the initial settings of sessions
+//! - `functions` — what functions of users run in
 //! - `store_context` — what tables need of it
 
 mod config;
+mod functions;
 mod runtime;
 mod store_context;
 
@@ -15,7 +17,6 @@ use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use pmem_store::{Store, StoreOptions};
-use python_functions::{PythonOptions, PythonWorkers};
 use tempfile::TempDir;
 
 use crate::audit::{AuditWriter, OpenAuditWriter};
@@ -27,11 +28,11 @@ use crate::requests::{Listener, open_to_read};
 use common::error::EngineError;
 use common::file_directories::FileDirectories;
 use config::{SessionDefaults, config};
+use functions::FunctionHosts;
 use table::constraints::RuleContext;
 use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
 use table::transactions::OpenTransactions;
-use wasm_functions::Modules;
 
 #[derive(Debug)]
 pub struct EngineShared {
@@ -54,10 +55,7 @@ pub struct EngineShared {
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
     pub file_directories: FileDirectories,
-    /// Made when the first function of a module is called.
-    pub modules: OnceLock<Modules>,
-    /// The processes of functions in Python; `None` where there may be none.
-    pub python: Option<Arc<PythonWorkers>>,
+    pub functions: FunctionHosts,
     // Dropped after the store: its files are closed before the directory is deleted.
     _temporary: Option<TempDir>,
 }
@@ -79,6 +77,7 @@ impl EngineShared {
         let partitions = options.partitions();
         let runtime = runtime::runtime(path, &options, memory_limit_bytes)?;
         let defaults = SessionDefaults { partitions, query_memory_limit_bytes, statement_timeout_ms };
+        let functions = FunctionHosts::new(&options, partitions);
         let shared = EngineShared {
             maintenance: Maintenance::new(options.maintenance.clone(), &store, &runtime),
             _listener: Listener::start(&store),
@@ -96,10 +95,7 @@ impl EngineShared {
             query_memory_limit_bytes,
             file_directories: FileDirectories::of(options.file_dirs.as_deref()),
             remote_tables: options.remote_tables,
-            modules: OnceLock::new(),
-            python: options
-                .python
-                .map(|interpreter| Arc::new(PythonWorkers::new(PythonOptions::new(interpreter, &options.python_imports), partitions))),
+            functions,
             _temporary: temporary,
         };
         shared.maintenance.start();

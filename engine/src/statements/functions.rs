@@ -23,7 +23,7 @@ use sql::functions::{
     CreateFunction, DropFunction, FunctionBody, FunctionDefinition, Parameter, calls_of, passes_on, scalar_query, signature_query,
     table_calls_of, table_query,
 };
-use sql::{FunctionStatement, Parsed, kept_statement};
+use sql::{ArrayStatement, FunctionStatement, Parsed, kept_statement};
 use table::access::Authorization;
 use table::catalog::{UserFunction, check_code, inline_definition, is_built_in, module_bytes, resolve, statement_of};
 use wasm_functions::content_hash;
@@ -58,12 +58,17 @@ pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<()
         Some(function) => {
             check_owner(ctx, &function.object)?;
             check_changeable(&function.object)?;
+            check_definer(ctx, &function, &definition)?;
             let there = function.kind();
             if there != kind {
                 let message = format!("there is {} {there} \"{name}\"; another kind of function cannot have its name", article(there));
                 return Err(EngineError::Sql { message, position: None, hint: None });
             }
             (function.object, function.definitions)
+        }
+        None if definition.is_definer && ctx.catalog.user().is_none() && ctx.engine.store.access().has_users() => {
+            let message = "SECURITY DEFINER gives the rights of who creates the procedure, and no user creates this one".to_string();
+            return Err(EngineError::Sql { message, position: None, hint: Some("connect as a user".into()) });
         }
         None => {
             let object = new_object(ctx, ObjectKind::Function, namespace.clone(), name.clone())?;
@@ -91,6 +96,23 @@ pub async fn create(ctx: &StatementContext, create: CreateFunction) -> Result<()
     let object = ObjectRecord { changed_at_ms: now_ms(), ..object };
     let text = Buffer::from(UserFunction::text(&definitions)?.into_bytes());
     commit(ctx, &format!("CREATE {}", kind.to_uppercase()), |transaction| transaction.put_blobs(vec![(object, text)]))
+}
+
+/// A procedure with SECURITY DEFINER has the rights of who created it, so nobody else may say what it does: not even who owns it by a grant.
+fn check_definer(ctx: &StatementContext, function: &UserFunction, new: &FunctionDefinition) -> Result<(), EngineError> {
+    if !new.is_definer {
+        return Ok(());
+    }
+    let name = &function.object.name;
+    ctx.catalog.check(|authorization| match authorization.made(function.object.ownership()) {
+        true => Ok(()),
+        false => Err(EngineError::Denied {
+            message: format!(
+                "you may not make procedure {name} SECURITY DEFINER: somebody else has created it, whose rights it would have"
+            ),
+            hint: format!("DROP PROCEDURE {name} first, and create it yourself"),
+        }),
+    })
 }
 
 fn article(word: &str) -> &'static str {
@@ -181,6 +203,9 @@ async fn check_body(ctx: &StatementContext, definition: &FunctionDefinition) -> 
         FunctionBody::Procedure { statements } => {
             for statement in statements {
                 check_statement(ctx, statement)?;
+                if definition.is_definer {
+                    check_definer_statement(ctx, statement)?;
+                }
             }
         }
     }
@@ -233,18 +258,13 @@ fn calls(statement: &Statement, namespace: &str, name: &str) -> bool {
 pub fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
     let is_allowed = match sql::parse(&ctx.state, statement)? {
         Parsed::Statement(statement) => match statement.as_ref() {
-            Statement::Statement(inner) => matches!(
-                inner.as_ref(),
-                ast::Statement::Query(_)
-                    | ast::Statement::Insert(_)
-                    | ast::Statement::Update(_)
-                    | ast::Statement::Delete(_)
-                    | ast::Statement::Merge(_)
-                    | ast::Statement::Truncate(_)
-                    | ast::Statement::CreateView(_)
-                    | ast::Statement::CreateSchema { .. }
-                    | ast::Statement::Drop { .. }
-            ),
+            Statement::Statement(inner) => {
+                is_about_rows(inner)
+                    || matches!(
+                        inner.as_ref(),
+                        ast::Statement::CreateView(_) | ast::Statement::CreateSchema { .. } | ast::Statement::Drop { .. }
+                    )
+            }
             Statement::CreateExternalTable(_) => true,
             _ => false,
         },
@@ -261,6 +281,39 @@ pub fn check_statement(ctx: &StatementContext, statement: &str) -> Result<(), En
             Err(EngineError::unsupported(format!("{what} in a procedure"), Some(hint)))
         }
     }
+}
+
+fn is_about_rows(statement: &ast::Statement) -> bool {
+    matches!(
+        statement,
+        ast::Statement::Query(_)
+            | ast::Statement::Insert(_)
+            | ast::Statement::Update(_)
+            | ast::Statement::Delete(_)
+            | ast::Statement::Merge(_)
+            | ast::Statement::Truncate(_)
+    )
+}
+
+/// What a statement creates belongs to who calls the procedure, also where it has the rights of its owner.
+pub fn check_definer_statement(ctx: &StatementContext, statement: &str) -> Result<(), EngineError> {
+    let is_allowed = match sql::parse(&ctx.state, statement)? {
+        Parsed::Statement(statement) => match statement.as_ref() {
+            Statement::Statement(inner) => is_about_rows(inner),
+            _ => false,
+        },
+        Parsed::Arrays(statement) => matches!(statement, ArrayStatement::Update { .. }),
+        Parsed::Functions(FunctionStatement::Call { .. }) | Parsed::Summarize(_) => true,
+        _ => false,
+    };
+    let what = || statement.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    if is_allowed { Ok(()) } else { Err(for_definer(&what())) }
+}
+
+pub fn for_definer(what: &str) -> EngineError {
+    let hint =
+        "with the rights of its owner a procedure reads and changes rows; create what it needs before, or leave SECURITY DEFINER out";
+    EngineError::unsupported(format!("{what} in a procedure with SECURITY DEFINER"), Some(hint))
 }
 
 pub fn malformed(error: ParserError) -> EngineError {

@@ -9,7 +9,7 @@ use super::provider::SystemSchema;
 use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::file_directories::FileDirectories;
-use table::catalog::{CatalogContext, StoreCatalog};
+use table::catalog::{CatalogContext, PlanFunctions, StoreCatalog};
 use table::remote_tables::RemoteTables;
 use table::scan::StatisticsCache;
 use wasm_functions::Modules;
@@ -31,17 +31,21 @@ impl CatalogContext for EngineShared {
     }
 
     fn modules(&self) -> Result<&Modules, EngineError> {
-        if let Some(modules) = self.modules.get() {
+        if let Some(modules) = self.functions.modules.get() {
             return Ok(modules);
         }
         // Native code is a cache: whoever only reads a store adds nothing to it.
         let directory = (!self.store.is_read_only()).then(|| self.store.path().join(COMPILED_MODULES));
         let modules = Modules::new(directory).map_err(|error| EngineError::internal(error.to_string()))?;
-        Ok(self.modules.get_or_init(|| modules))
+        Ok(self.functions.modules.get_or_init(|| modules))
     }
 
     fn python(&self) -> Option<&Arc<PythonWorkers>> {
-        self.python.as_ref()
+        self.functions.python.as_ref()
+    }
+
+    fn plan_functions(&self) -> &PlanFunctions {
+        &self.functions.of_plans
     }
 
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider> {

@@ -33,6 +33,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("parameters", texts(rows.iter().map(|row| Some(&row.parameters))), REQUIRED),
         ("returns", texts(rows.iter().map(|row| row.returns.as_ref())), OPTIONAL),
         ("is_strict", booleans(rows.iter().map(|row| Some(row.definition.is_strict))), REQUIRED),
+        ("is_definer", booleans(rows.iter().map(|row| Some(row.definition.is_definer))), REQUIRED),
         ("language", texts(rows.iter().map(|row| Some(row.definition.language()))), REQUIRED),
         ("owner", texts(rows.iter().map(|row| row.object.owner.as_ref())), OPTIONAL),
         ("comment", texts(rows.iter().map(|row| row.object.comment.as_ref())), OPTIONAL),

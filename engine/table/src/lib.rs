@@ -28,4 +28,5 @@ pub mod store_context;
 pub mod temporary;
 pub mod time_zone;
 pub mod transactions;
+pub mod user_tables;
 pub mod write;

@@ -5,6 +5,7 @@ use engine::{Engine, EngineError, ErrorKind, Session};
 use super::helpers::{Db, Ran, run, wait};
 
 mod audit;
+mod definers;
 mod functions;
 mod granting;
 mod kinds;

@@ -195,6 +195,26 @@ static inline char *quiver_text_result(struct ArrowArray *result, int64_t rows, 
     return values;
 }
 
+/* The rows of a parameter of type TABLE: a struct array with a child for each column. A function that RETURNS TABLE is called once, with one row. */
+static inline const struct ArrowArray *quiver_table(const struct ArrowArray *argument) { return argument->children[0]; }
+
+/* Makes `result` a table of so many rows, and returns its columns, each of which is to be made an array like a result; 0 if there is no memory. */
+static inline struct ArrowArray **quiver_table_result(struct ArrowArray *result, int64_t rows, uint32_t columns) {
+    const void **buffers = (const void **)quiver_alloc(sizeof(void *));
+    struct ArrowArray **children = (struct ArrowArray **)quiver_alloc(columns * sizeof(struct ArrowArray *));
+    unsigned char *arrays = (unsigned char *)quiver_alloc(columns * sizeof(struct ArrowArray));
+    if (!buffers || !children || !arrays) return 0;
+    for (uint32_t at = 0; at < columns * sizeof(struct ArrowArray); at++) arrays[at] = 0;
+    for (uint32_t at = 0; at < columns; at++) children[at] = (struct ArrowArray *)(arrays + at * sizeof(struct ArrowArray));
+    buffers[0] = 0;
+    result->length = rows;
+    result->n_buffers = 1;
+    result->buffers = buffers;
+    result->n_children = columns;
+    result->children = children;
+    return children;
+}
+
 /* A bit for each of so many rows, all 0. */
 static inline uint8_t *quiver_bits(int64_t rows) {
     uint32_t bytes = (uint32_t)((rows + 7) / 8);

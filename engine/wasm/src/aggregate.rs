@@ -12,7 +12,7 @@ use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::WasmError;
 use super::instance::{Instance, StopCheck};
@@ -50,7 +50,7 @@ pub fn aggregate_function(
     returns: FieldRef,
     limits: FunctionLimits,
     memory: Option<StatementMemory>,
-) -> Result<AggregateUDF, WasmError> {
+) -> Result<UserAggregate, WasmError> {
     for step in ["state_bytes", "update", "merge", "finish"] {
         module.check(&format!("{symbol}_{step}"))?;
     }
@@ -73,7 +73,7 @@ pub fn aggregate_function(
         return Err(WasmError::Failed(format!("{symbol}_state_bytes returns {state_bytes}, and a state has 1 to {STATE_BYTES_MAX} bytes")));
     }
     aggregate.state_bytes = state_bytes;
-    Ok(UserAggregate::udaf(name, parameters, returns, Box::new(aggregate)))
+    Ok(UserAggregate::new(name, parameters, returns, Box::new(aggregate)))
 }
 
 impl WasmAggregate {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{ArrayData, ArrayRef, StructArray, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, StructArray, make_array};
 use arrow::datatypes::{DataType, Field, Fields};
 use arrow::ffi::FFI_ArrowSchema;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -141,6 +141,26 @@ impl Instance {
         let Written { schema, array, result, .. } = self.write(&arguments, &[])?;
         self.run_checked(function, (schema, array, result))?;
         self.result(result, rows, returns)
+    }
+
+    /// Calls a function of tables with a row of these columns, after `begin`. After an error the instance must not be used again.
+    pub fn call_table(
+        &mut self,
+        function: &str,
+        fields: &Fields,
+        columns: &[ArrayRef],
+        returns: &Fields,
+    ) -> Result<StructArray, WasmError> {
+        self.reset()?;
+        let arguments = StructArray::try_new_with_length(fields.clone(), columns.to_vec(), None, 1)?.into();
+        let Written { schema, array, result, .. } = self.write(&arguments, &[])?;
+        self.run_checked(function, (schema, array, result))?;
+        let memory = GuestMemory(self.memory.data(&self.store));
+        let table = StructArray::from(from_guest::array(&memory, result, &DataType::Struct(returns.clone()))?);
+        match table.null_count() {
+            0 => Ok(table),
+            _ => Err(WasmError::NoArray("rows of a table cannot be NULL".into())),
+        }
     }
 
     fn result(&self, at: u32, rows: usize, returns: &DataType) -> Result<ArrayRef, WasmError> {

@@ -16,6 +16,7 @@ mod instance;
 mod layout;
 mod module;
 mod scalar;
+mod table;
 mod to_guest;
 mod types;
 
@@ -23,3 +24,4 @@ pub use aggregate::aggregate_function;
 pub use error::WasmError;
 pub use module::{CompiledModule, Modules, content_hash};
 pub use scalar::scalar_function;
+pub use table::table_function;

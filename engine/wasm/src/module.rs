@@ -59,8 +59,8 @@ impl Modules {
         Ok(Modules { engine, clock, directory, compiled: Mutex::default() })
     }
 
-    /// The module of these bytes.
-    pub fn module(&self, bytes: &[u8]) -> Result<Arc<CompiledModule>, WasmError> {
+    /// The module of these bytes. Its code is kept for the next process if `is_kept`.
+    pub fn module(&self, bytes: &[u8], is_kept: bool) -> Result<Arc<CompiledModule>, WasmError> {
         let hash = content_hash(bytes);
         if let Some(module) = self.compiled.lock().get(&hash) {
             return Ok(Arc::clone(module));
@@ -73,7 +73,9 @@ impl Modules {
                     let (module, name) = (import.module().to_string(), import.name().to_string());
                     return Err(WasmError::Import { module, name });
                 }
-                self.write(&hash, &module);
+                if is_kept {
+                    self.write(&hash, &module);
+                }
                 module
             }
         };
@@ -145,7 +147,7 @@ mod tests {
     fn code_of_a_damaged_file_is_not_run() {
         let directory = std::env::temp_dir().join(format!("quiver-test-modules-{}", std::process::id()));
         let modules = || Modules::new(Some(directory.clone())).unwrap();
-        modules().module(EMPTY).unwrap();
+        modules().module(EMPTY, true).unwrap();
         let hash = content_hash(EMPTY);
         let path = modules().path(&hash).unwrap();
         let whole = fs::read(&path).unwrap();
@@ -158,7 +160,7 @@ mod tests {
         }
         fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(modules().read(&hash).is_none());
-        modules().module(EMPTY).unwrap();
+        modules().module(EMPTY, true).unwrap();
         assert!(modules().read(&hash).is_some(), "it was compiled again");
         fs::remove_dir_all(&directory).unwrap();
     }
@@ -167,9 +169,9 @@ mod tests {
     fn what_is_no_module_is_an_error() {
         let modules = Modules::new(None).unwrap();
         for bytes in [&b""[..], b"text", &EMPTY[..7], b"(module)"] {
-            assert!(matches!(modules.module(bytes), Err(WasmError::NoModule(_))), "{bytes:?}");
+            assert!(matches!(modules.module(bytes, false), Err(WasmError::NoModule(_))), "{bytes:?}");
         }
-        let empty = modules.module(EMPTY).unwrap();
+        let empty = modules.module(EMPTY, false).unwrap();
         assert!(matches!(empty.check("f"), Err(WasmError::NoExport(_))));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::logical_expr::{ScalarUDF, Volatility};
+use datafusion::logical_expr::Volatility;
 use parking_lot::Mutex;
 
 use super::WasmError;
@@ -41,7 +41,7 @@ pub fn scalar_function(
     returns: FieldRef,
     volatility: Volatility,
     limits: FunctionLimits,
-) -> Result<ScalarUDF, WasmError> {
+) -> Result<UserScalar, WasmError> {
     module.check(symbol)?;
     let kernel = WasmScalar {
         name: name.to_string(),
@@ -53,7 +53,7 @@ pub fn scalar_function(
         limits,
         idle: Mutex::default(),
     };
-    Ok(UserScalar::udf(name, parameters, returns, volatility, Box::new(kernel)))
+    Ok(UserScalar::new(name, parameters, returns, volatility, Box::new(kernel)))
 }
 
 impl WasmScalar {

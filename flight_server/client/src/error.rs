@@ -12,9 +12,9 @@ use crate::session_state::{SessionState, time_text};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The server refused the statement, or it failed there.
+    /// The server refused the statement, or it failed there. `kind` is a name of [`engine::ErrorKind`].
     #[error("{message}")]
-    Statement { message: String, hint: Option<String>, position: Option<usize> },
+    Statement { message: String, hint: Option<String>, position: Option<usize>, kind: Option<String> },
     #[error("the connection to {address} is gone: {reason}")]
     Lost { address: String, reason: String },
     /// The server does not know the session any more, and the statement was not run. `lost_state` is what was in it.
@@ -112,7 +112,7 @@ impl RemoteError {
         if let Some(hint) = &hint {
             message = message.strip_suffix(&format!("; {hint}")).unwrap_or(message);
         }
-        RemoteError::Statement { message: message.to_string(), hint, position }
+        RemoteError::Statement { message: message.to_string(), hint, position, kind }
     }
 
     /// The error of a call that begins a session.

@@ -10,7 +10,7 @@ use arrow_flight::decode::{DecodedFlightData, DecodedPayload, FlightDataDecoder}
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::{CommandStatementSubstraitPlan, ProstMessageExt, SubstraitPlan};
 use arrow_flight::{FlightData, FlightDescriptor, Ticket};
-use flight_wire::{BRIEF, TableCommand, check, decoded, guarded, report_of_json};
+use flight_wire::{BRIEF, TableCommand, TableMetadata, check, decoded, guarded, report_of_json};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use prost::Message;
@@ -102,10 +102,11 @@ impl Node for FlightNode {
             async move { Ok(link.flight.get_flight_info(request).await?.into_inner()) }
         };
         let (info, _) = self.call_with_retry(ask).await?;
+        let TableMetadata { function_languages } = TableMetadata::of_json(&info.app_metadata);
         let rows = u64::try_from(info.total_records).ok();
         let schema = guarded(|| info.try_decode_schema()).ok().and_then(Result::ok);
         let unlike = || NodeError::Unlike { node: self.name.clone(), what: "columns that cannot be read".into() };
-        Ok(NodeTable { schema: Arc::new(plain(&schema.ok_or_else(unlike)?)), rows })
+        Ok(NodeTable { schema: Arc::new(plain(&schema.ok_or_else(unlike)?)), rows, languages: function_languages.into() })
     }
 
     /// One call suffices: a plan is its own ticket.
@@ -141,7 +142,7 @@ fn failed(node: &str, error: RemoteError) -> NodeError {
     let node = node.to_string();
     let hint = error.hint_for_tables().map(str::to_string);
     match error {
-        RemoteError::Statement { message, hint, .. } => NodeError::Refused { node, message, hint },
+        RemoteError::Statement { message, hint, kind, .. } => NodeError::Refused { node, message, hint, kind },
         RemoteError::Protocol { what, .. } => NodeError::Unlike { node, what },
         // Its words about settings and transactions do not apply: sessions of a node have none.
         error @ RemoteError::Ended { .. } => NodeError::Unreachable { node, reason: error.to_string(), hint: None },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use engine::{Session, TableListing};
-use flight_wire::{TableCommand, wire_schema};
+use flight_wire::{TableCommand, TableMetadata, wire_schema};
 use tonic::Status;
 
 use super::lease::Leases;
@@ -27,7 +27,13 @@ pub async fn info(
 ) -> Result<FlightInfo, Status> {
     let connection = sessions.connection(caller)?;
     let schema = schema_of(&connection, command, caller.client_options).await?;
-    let listed = connection.turn().await?.session().table(&command.schema, &command.table).map_err(status)?;
+    let (listed, function_languages) = {
+        let turn = connection.turn().await?;
+        let languages = turn.session().plan_languages().map_err(status)?;
+        let listed = turn.session().table(&command.schema, &command.table).map_err(status)?;
+        (listed, languages.into_iter().map(str::to_string).collect())
+    };
+    let app_metadata = TableMetadata { function_languages }.to_json();
     if let Some(listed) = listed.as_ref().filter(|listed| parts::are_for(listed, command, options))
         && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.lease(caller)?, command, options).await?
     {
@@ -39,7 +45,7 @@ pub async fn info(
             total_bytes: flight_count(listed.size_bytes.filter(|_| command.columns.is_none())),
             // The endpoints, one after the other, give the rows in their stored order.
             ordered: true,
-            ..FlightInfo::new()
+            app_metadata,
         });
     }
     let rows = listed.as_ref().and_then(|listed| listed.rows).filter(|_| command.version.is_none());
@@ -55,6 +61,7 @@ pub async fn info(
         total_records: flight_count(rows),
         total_bytes: flight_count(size_bytes),
         ordered: true,
+        app_metadata,
         ..FlightInfo::new()
     })
 }

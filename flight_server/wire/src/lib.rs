@@ -3,7 +3,8 @@
 //! - [`rows`] — batches in the types that a client reads, split to the size of messages
 //! - [`decode`] — decodes messages after [`check`] has compared every length with the received bytes; [`guard`] turns a panic into an error
 //! - [`headers`] — names of headers, [`binding`] one of them; [`session_messages`] messages that `arrow-flight` does not have
-//! - [`table_command`] — a table by path or JSON; [`value_commands`] chunks of an array, and blobs
+//! - [`table_command`] — a table by path or JSON, [`table_metadata`] what its description says beside the columns;
+//!   [`value_commands`] chunks of an array, and blobs
 //! - [`report`] — the report of a query, as JSON; [`error_details`] the parts of an error, in a trailer
 
 mod binding;
@@ -16,6 +17,7 @@ mod report;
 mod rows;
 pub mod session_messages;
 mod table_command;
+mod table_metadata;
 mod value_commands;
 
 pub use binding::{PLAN_BINDING, binding, binding_header};
@@ -30,6 +32,7 @@ pub use rows::{
     without_views,
 };
 pub use table_command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json, quoted};
+pub use table_metadata::TableMetadata;
 pub use value_commands::{BlobsCommand, ChunksCommand};
 
 /// The default port of a server.

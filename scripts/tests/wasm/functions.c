@@ -208,3 +208,55 @@ QUIVER_UPDATE(endless, struct failing) {
 }
 QUIVER_MERGE(endless, struct failing) { return 0; }
 QUIVER_FINISH(endless, struct failing) { return 0; }
+
+/* The rows whose first column is at least `least`, with their numbers: (t TABLE, least DOUBLE). */
+QUIVER_FUNCTION(at_least) {
+    const struct ArrowArray *table = quiver_table(arguments->children[0]), *of = table->children[0], *names = table->children[1];
+    const double *x = quiver_values(of);
+    double least = *(const double *)quiver_values(arguments->children[1]);
+    int64_t rows = 0;
+    uint32_t bytes = 0;
+    for (int64_t i = 0; i < table->length; i++) {
+        int32_t size;
+        if (!quiver_is_valid(of, i) || x[i] < least) continue;
+        quiver_text(names, i, &size);
+        bytes += (uint32_t)size;
+        rows++;
+    }
+    struct ArrowArray **columns = quiver_table_result(result, rows, 2);
+    if (!columns) return "there is no memory";
+    int32_t *offsets;
+    int64_t *numbers = quiver_result(columns[0], rows, sizeof(int64_t), 0);
+    char *texts = quiver_text_result(columns[1], rows, bytes, 0, &offsets);
+    if (!numbers || !texts) return "there is no memory";
+    int32_t at = 0;
+    int64_t row = 0;
+    for (int64_t i = 0; i < table->length; i++) {
+        int32_t size;
+        if (!quiver_is_valid(of, i) || x[i] < least) continue;
+        const char *text = quiver_text(names, i, &size);
+        numbers[row] = i;
+        offsets[row++] = at;
+        for (int32_t j = 0; j < size; j++) texts[at++] = text[j];
+    }
+    offsets[row] = at;
+    return 0;
+}
+
+/* The numbers below `n`: (n BIGINT). */
+QUIVER_FUNCTION(below) {
+    int64_t n = *(const int64_t *)quiver_values(arguments->children[0]);
+    struct ArrowArray **columns = quiver_table_result(result, n, 1);
+    int64_t *numbers = columns ? quiver_result(columns[0], n, sizeof(int64_t), 0) : 0;
+    if (!numbers) return "there is no memory";
+    for (int64_t i = 0; i < n; i++) numbers[i] = i;
+    return 0;
+}
+
+/* A table whose columns have other lengths than it says. */
+QUIVER_FUNCTION(uneven) {
+    struct ArrowArray **columns = quiver_table_result(result, 5, 1);
+    int64_t *numbers = quiver_result(columns[0], 3, sizeof(int64_t), 0);
+    for (int64_t i = 0; i < 3; i++) numbers[i] = i;
+    return 0;
+}

@@ -21,7 +21,7 @@ impl fmt::Debug for SessionNode {
 }
 
 fn refused(error: impl fmt::Display) -> NodeError {
-    NodeError::Refused { node: ADDRESS.into(), message: error.to_string(), hint: None }
+    NodeError::Refused { node: ADDRESS.into(), message: error.to_string(), hint: None, kind: None }
 }
 
 fn rows(output: QueryOutput, sent: usize) -> NodeRows {
@@ -40,7 +40,7 @@ impl Node for SessionNode {
 
     async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError> {
         let rows = self.fetch(namespace, name).await?;
-        Ok(NodeTable { schema: rows.schema, rows: None })
+        Ok(NodeTable { schema: rows.schema, rows: None, languages: Arc::default() })
     }
 
     async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError> {

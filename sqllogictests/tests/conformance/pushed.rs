@@ -140,7 +140,7 @@ fn stored(scan: &TableScan) -> Result<Option<Arc<dyn TableProvider>>> {
 fn on_node(scan: &TableScan, provider: &dyn TableProvider, node: &Arc<dyn Node>, default_schema: &str) -> Result<LogicalPlan> {
     let schema = provider.schema();
     let rows = provider.statistics().and_then(|known| known.num_rows.get_value().copied());
-    let told = NodeTable { schema: Arc::clone(&schema), rows: rows.map(|rows| rows as u64) };
+    let told = NodeTable { schema: Arc::clone(&schema), rows: rows.map(|rows| rows as u64), languages: Arc::default() };
     let namespace = scan.table_name.schema().unwrap_or(default_schema).to_string();
     let table = RemoteTable::new(Arc::clone(node), namespace, scan.table_name.table().to_string(), told, Pushdown::Full);
     let shown: Vec<usize> = match &scan.projection {

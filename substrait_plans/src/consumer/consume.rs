@@ -13,7 +13,7 @@ use datafusion_substrait::logical_plan::consumer::{SubstraitConsumer, from_filte
 use engine::{EngineError, PlanContext};
 use parking_lot::Mutex;
 
-use super::functions::Finder;
+use super::functions::{Finder, UserFunctions};
 use super::lengths::Lengths;
 use super::name_generator::NameGenerator;
 use super::parameters::Bindings;
@@ -40,6 +40,7 @@ pub struct Consumer<'a> {
     pub lengths: Lengths,
     /// The paths of relations by address: the plan is not moved while it is read.
     places: HashMap<usize, String>,
+    user_functions: UserFunctions,
     /// Functions are found by the declarations of the plan itself, which have more details than these.
     none: Extensions,
     /// The schemas of the outer queries of the current subquery, the innermost last.
@@ -47,8 +48,13 @@ pub struct Consumer<'a> {
 }
 
 impl<'a> Consumer<'a> {
-    pub fn new(plan: &Plan, context: &'a PlanContext, places: HashMap<usize, String>) -> Result<Consumer<'a>, PlanError> {
-        let declared = Declared::of(plan);
+    pub fn new(
+        plan: &Plan,
+        declared: Declared,
+        context: &'a PlanContext,
+        places: HashMap<usize, String>,
+        user_functions: UserFunctions,
+    ) -> Result<Consumer<'a>, PlanError> {
         let quirks = Quirks::of(plan);
         let bindings = Bindings::of(plan, &TypeReader { declared: &declared, numbered: quirks.numbered_variations })?;
         Ok(Consumer {
@@ -59,6 +65,7 @@ impl<'a> Consumer<'a> {
             fresh: NameGenerator::of(plan),
             lengths: Lengths::default(),
             places,
+            user_functions,
             none: Extensions::default(),
             outer: Mutex::default(),
         })
@@ -73,7 +80,7 @@ impl<'a> Consumer<'a> {
     }
 
     pub fn finder(&self) -> Finder<'_> {
-        Finder { declared: &self.declared, quirks: self.quirks, state: self.state() }
+        Finder { declared: &self.declared, quirks: self.quirks, state: self.state(), user_functions: &self.user_functions }
     }
 
     /// The path of a relation.

@@ -30,11 +30,13 @@ use datafusion::logical_expr::LogicalPlan;
 use engine::PlanContext;
 use futures::FutureExt;
 
+use crate::declared::Declared;
 use crate::error::PlanError;
 use crate::proto::Plan;
 
 pub use crate::walk::tables;
 use consume::{Consumer, into_plan_error};
+use functions::find_user_functions;
 pub use parameters::{Parameter, parameters};
 
 /// Translates the plan to a logical plan over the tables of the context.
@@ -48,8 +50,10 @@ pub async fn logical_plan(plan: &Plan, context: &PlanContext) -> Result<LogicalP
 }
 
 async fn consume(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
-    let places = check::check(plan, context.state())?;
-    let consumer = Consumer::new(plan, context, places)?;
+    let declared = Declared::of(plan);
+    let user_functions = find_user_functions(plan, &declared, context).await?;
+    let places = check::check(plan, &declared, context.state(), &user_functions)?;
+    let consumer = Consumer::new(plan, declared, context, places, user_functions)?;
     root::root(&consumer, plan).await.map_err(|error| into_plan_error(error, "relations[0].root"))
 }
 

@@ -8,7 +8,8 @@
 //! - `rel/` — relations: `read.rs` tables and rows, `join.rs`, `aggregate.rs` with `groupings.rs`, `shape.rs` all others.
 //! - `expr/` — expressions: `boolean.rs`, `operator.rs`, `text.rs`, `call.rs` functions, `time.rs`, `choice.rs` CASE and casts,
 //!   `window.rs`, `aggregate.rs`, `subquery.rs`.
-//! - `functions/` — names of functions: `kinds.rs` types in signatures, `standard.rs` the standard's, `own.rs` those of our extension.
+//! - `functions/` — names of functions: `kinds.rs` types in signatures, `standard.rs` the standard's, `own.rs` those of our extension, `user.rs` those of
+//!   users.
 
 mod expr;
 mod functions;
@@ -16,8 +17,11 @@ mod registry;
 mod rel;
 mod writer;
 
+use std::sync::Arc;
+
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use engine::PortableFunction;
 
 use crate::proto::Plan;
 
@@ -32,5 +36,16 @@ use writer::Writer;
 ///
 /// What the query has that a plan cannot express; then no part of it should run elsewhere.
 pub fn produce(plan: &LogicalPlan, state: &SessionState) -> Result<Plan, Refusal> {
-    Writer::new(state).plan(plan)
+    Writer::new(state).plan(plan).map(|(plan, _)| plan)
+}
+
+/// The same for a node of ours that takes functions of users in these languages, with those that the plan names.
+pub fn produce_for_node(
+    plan: &LogicalPlan,
+    state: &SessionState,
+    languages: Arc<[String]>,
+) -> Result<(Plan, Vec<Arc<PortableFunction>>), Refusal> {
+    let mut writer = Writer::new(state);
+    writer.languages = Some(languages);
+    writer.plan(plan)
 }

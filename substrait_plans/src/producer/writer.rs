@@ -1,7 +1,10 @@
 //! A plan while it is written.
 
+use std::sync::Arc;
+
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use engine::PortableFunction;
 
 use super::registry::Registry;
 use crate::decode::{Limits, decode, encode, version};
@@ -25,6 +28,10 @@ pub struct Writer {
     /// The number of columns before those of the schema: for expressions over the right side of a join, the columns of its left side.
     pub(super) columns_before: usize,
     nested: usize,
+    /// The languages of the functions of users that a node takes; `None` for other readers.
+    pub(super) languages: Option<Arc<[String]>>,
+    /// The functions of users that the plan names.
+    pub(super) user_functions: Vec<Arc<PortableFunction>>,
 }
 
 impl Writer {
@@ -38,7 +45,8 @@ impl Writer {
         }
     }
 
-    pub fn plan(mut self, plan: &LogicalPlan) -> Result<Plan, Refusal> {
+    /// The plan, and the functions of users that it names.
+    pub fn plan(mut self, plan: &LogicalPlan) -> Result<(Plan, Vec<Arc<PortableFunction>>), Refusal> {
         let root = RelRoot { input: Some(self.rel(plan)?), names: names_of(plan.schema().as_arrow()) };
         let (extension_urns, extensions) = self.registry.declarations(&self.types);
         let plan = Plan {
@@ -50,7 +58,7 @@ impl Writer {
         };
         // Readers have limits; that of depth is the same for all protobuf readers. A plan that nobody could read is refused here.
         match decode(&encode(&plan), &Limits::default()) {
-            Ok(_) => Ok(plan),
+            Ok(_) => Ok((plan, self.user_functions)),
             Err(PlanError::TooDeep { .. }) => Err(too_deep()),
             Err(error) => Err(Refusal::new("the query", error.to_string())),
         }

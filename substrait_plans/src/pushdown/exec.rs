@@ -18,18 +18,21 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
 };
-use engine::Pushdown;
+use engine::{ErrorKind, PortableFunction, Pushdown};
 use futures::TryStreamExt;
 
 use super::metrics::RemoteMetrics;
-use super::node::{Node, NodeRows, failed};
+use super::node::{Node, NodeError, NodeRows, failed};
 use super::remote_stream::{Columns, Match, RemoteStream};
+use crate::user_functions::with_definitions;
 
 /// A request to a node.
 #[derive(Debug, Clone)]
 pub enum RemoteRequest {
     Plan {
         bytes: Arc<[u8]>,
+        /// The functions of users that it names.
+        functions: Vec<Arc<PortableFunction>>,
         /// The plan in readable form, one operator a line.
         text: String,
     },
@@ -93,8 +96,10 @@ impl RemoteExec {
         }
         match work {
             RemoteRequest::Table { namespace, name } => description += &format!(", the whole table {namespace}.{name}"),
-            RemoteRequest::Plan { bytes, text } => {
-                description += &format!(", runs there ({} bytes):", bytes.len());
+            RemoteRequest::Plan { bytes, functions, text } => {
+                let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+                let with_functions = if names.is_empty() { String::new() } else { format!(", with the functions {}", names.join(", ")) };
+                description += &format!(", runs there ({} bytes{with_functions}):", bytes.len());
                 text.trim_end().lines().for_each(|line| description += &format!("{between}{line}"));
             }
         }
@@ -182,13 +187,29 @@ impl ExecutionPlan for RemoteExec {
 async fn begun(request: RemoteCall, metrics: RemoteMetrics) -> Result<RemoteStream> {
     let RemoteCall { node, work, schema, projection, .. } = request;
     let (rows, found_by) = match &work {
-        RemoteRequest::Plan { bytes, .. } => (node.run(bytes.to_vec()).await, Match::Place),
+        RemoteRequest::Plan { bytes, functions, .. } => (run(node.as_ref(), bytes, functions).await, Match::Place),
         RemoteRequest::Table { namespace, name } => (node.fetch(namespace, name).await, Match::Name),
     };
     let rows: NodeRows = rows.map_err(failed)?;
     let columns = Columns::new(node.address(), &rows.schema, &schema, projection.as_deref(), found_by);
     let columns = columns.inspect_err(|_| node.forget()).map_err(failed)?;
     Ok(RemoteStream::new(rows, columns, metrics))
+}
+
+/// Sends the definitions of functions with a plan if the node may not have them.
+async fn run(node: &dyn Node, plan: &[u8], functions: &[Arc<PortableFunction>]) -> Result<NodeRows, NodeError> {
+    if functions.is_empty() {
+        return node.run(plan.to_vec()).await;
+    }
+    if node.has_functions(functions) {
+        match node.run(plan.to_vec()).await {
+            Err(NodeError::Refused { kind: Some(kind), .. }) if kind == ErrorKind::Unsupported.name() => {}
+            answer => return answer,
+        }
+    }
+    let rows = node.run(with_definitions(plan, functions.iter().map(Arc::as_ref))).await?;
+    node.note_functions(functions);
+    Ok(rows)
 }
 
 impl DisplayAs for RemoteExec {

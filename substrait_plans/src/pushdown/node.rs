@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::common::DataFusionError;
-use engine::EngineError;
+use engine::{EngineError, PortableFunction};
 use futures::stream::BoxStream;
 
 /// Plans only read, so each may be run again.
@@ -27,6 +27,14 @@ pub trait Node: Debug + Send + Sync + 'static {
 
     /// Drops cached answers about tables, which are no longer valid.
     fn forget(&self) {}
+
+    /// Whether all of these functions were sent to the node. It may have dropped them since.
+    fn has_functions(&self, _functions: &[Arc<PortableFunction>]) -> bool {
+        false
+    }
+
+    /// Remembers that these functions were sent to the node.
+    fn note_functions(&self, _functions: &[Arc<PortableFunction>]) {}
 }
 
 /// A table of a node at the time of the request.
@@ -35,6 +43,8 @@ pub struct NodeTable {
     pub schema: SchemaRef,
     /// `None` if it is unknown.
     pub rows: Option<u64>,
+    /// The languages of functions that plans may define.
+    pub languages: Arc<[String]>,
 }
 
 pub struct NodeRows {
@@ -69,9 +79,9 @@ pub enum NodeError {
     Location { reason: String },
     #[error("the node {node} cannot be asked: {reason}")]
     Unreachable { node: String, reason: String, hint: Option<String> },
-    /// The node answered with an error.
+    /// The node answered with an error. `kind` is a name of [`engine::ErrorKind`].
     #[error("the node {node} says: {message}")]
-    Refused { node: String, message: String, hint: Option<String> },
+    Refused { node: String, message: String, hint: Option<String>, kind: Option<String> },
     #[error("the node {node} sends {what}")]
     Unlike { node: String, what: String },
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, LogicalPlan, Sort, TableScan};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, Sort, TableScan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use engine::Pushdown;
+use engine::{Order, Pushdown, UserTable, order_of};
 
 use super::fragment::Fragment;
 use super::node::Node;
 use super::on_node::on_node;
-use super::order::{Order, may_multiply, order_of};
+use super::order::may_multiply;
 use super::table::RemoteTable;
 use super::write::encode_fragment;
 use crate::refusal::Refusal;
@@ -97,7 +97,7 @@ impl PushdownRewriter {
             Order::Lost => return Ok(None),
         };
         let there = on_node(plan)?;
-        let shipped = match encode_fragment(&there) {
+        let shipped = match encode_fragment(&there, &languages_of(&there)?) {
             Ok(shipped) => shipped,
             Err(refusal) => {
                 self.refusals.push(refusal);
@@ -113,6 +113,21 @@ impl PushdownRewriter {
             false => LogicalPlan::Sort(Sort { expr: order, input: Arc::new(scan), fetch: None }),
         }))
     }
+}
+
+/// The languages of the functions that the node takes.
+fn languages_of(plan: &LogicalPlan) -> Result<Arc<[String]>> {
+    let mut languages = Arc::default();
+    plan.apply_with_subqueries(|part| {
+        if let LogicalPlan::TableScan(scan) = part
+            && let Some(table) = source_as_provider(&scan.source)?.downcast_ref::<RemoteTable>()
+        {
+            languages = Arc::clone(table.languages());
+            return Ok(TreeNodeRecursion::Stop);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(languages)
 }
 
 /// Which node owns the tables that a plan reads.
@@ -168,7 +183,7 @@ fn is_part(plan: &LogicalPlan) -> bool {
             | LogicalPlan::SubqueryAlias(_)
             | LogicalPlan::Limit(_)
             | LogicalPlan::Distinct(_)
-    )
+    ) || matches!(plan, LogicalPlan::Extension(Extension { node }) if node.as_any().is::<UserTable>())
 }
 
 /// Whether pushing it down would gain nothing: a scan already pushes down its filters, columns and limit.

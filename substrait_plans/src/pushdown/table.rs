@@ -34,12 +34,13 @@ pub struct RemoteTable {
     name: String,
     schema: SchemaRef,
     rows: Option<u64>,
+    languages: Arc<[String]>,
     level: Pushdown,
 }
 
 impl RemoteTable {
     pub fn new(node: Arc<dyn Node>, namespace: String, name: String, table: NodeTable, level: Pushdown) -> RemoteTable {
-        RemoteTable { node, namespace, name, schema: with_nulls(&table.schema), rows: table.rows, level }
+        RemoteTable { node, namespace, name, schema: with_nulls(&table.schema), rows: table.rows, languages: table.languages, level }
     }
 
     /// Requests the schema of the table from the node.
@@ -54,6 +55,11 @@ impl RemoteTable {
 
     pub fn level(&self) -> Pushdown {
         self.level
+    }
+
+    /// The languages of the functions of users that the node takes.
+    pub(super) fn languages(&self) -> &Arc<[String]> {
+        &self.languages
     }
 
     /// The node's name of it.
@@ -108,7 +114,7 @@ impl RemoteTable {
         // Planners qualify columns with the local name of the table.
         let filters = unnormalize_cols(filters.iter().cloned());
         let scan = scan.with_projection(projection).with_filters(filters).with_fetch(limit).build()?;
-        encode_fragment(&on_node(&LogicalPlan::TableScan(scan))?)
+        encode_fragment(&on_node(&LogicalPlan::TableScan(scan))?, &self.languages)
     }
 
     /// Fetches the whole table.

@@ -1,10 +1,11 @@
 //! Caches the descriptions of a node's tables for a moment: that of a table with 10,000 columns takes a megabyte.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use engine::PortableFunction;
 use parking_lot::Mutex;
 
 use super::node::{Node, NodeError, NodeRows, NodeTable};
@@ -15,17 +16,21 @@ use super::node::{Node, NodeError, NodeRows, NodeTable};
 const KEPT: Duration = Duration::from_secs(30);
 /// Further tables are not cached.
 const TABLES_MAX: usize = 1_000;
+/// Beyond this number, definitions are sent again.
+const FUNCTIONS_MAX: usize = 1_000;
 
 /// A node with a cache for its table descriptions.
 #[derive(Debug)]
 pub struct CachedNode {
     node: Arc<dyn Node>,
     tables: Mutex<HashMap<(String, String), (Instant, NodeTable)>>,
+    /// The hashes of the functions that were sent.
+    functions: Mutex<HashSet<String>>,
 }
 
 impl CachedNode {
     pub fn new(node: Arc<dyn Node>) -> CachedNode {
-        CachedNode { node, tables: Mutex::default() }
+        CachedNode { node, tables: Mutex::default(), functions: Mutex::default() }
     }
 
     /// After a refusal the cached table may be outdated, so it is dropped.
@@ -69,6 +74,20 @@ impl Node for CachedNode {
 
     fn forget(&self) {
         self.tables.lock().clear();
+        self.functions.lock().clear();
+    }
+
+    fn has_functions(&self, functions: &[Arc<PortableFunction>]) -> bool {
+        let sent = self.functions.lock();
+        functions.iter().all(|function| sent.contains(&function.hash))
+    }
+
+    fn note_functions(&self, functions: &[Arc<PortableFunction>]) {
+        let mut sent = self.functions.lock();
+        if sent.len() >= FUNCTIONS_MAX {
+            sent.clear();
+        }
+        sent.extend(functions.iter().map(|function| function.hash.clone()));
     }
 }
 
@@ -91,11 +110,11 @@ mod tests {
 
         async fn table(&self, _: &str, _: &str) -> Result<NodeTable, NodeError> {
             self.0.fetch_add(1, Ordering::Relaxed);
-            Ok(NodeTable { schema: Arc::new(Schema::empty()), rows: None })
+            Ok(NodeTable { schema: Arc::new(Schema::empty()), rows: None, languages: Arc::default() })
         }
 
         async fn run(&self, _: Vec<u8>) -> Result<NodeRows, NodeError> {
-            Err(NodeError::Refused { node: "quiver://test:1".into(), message: "no".into(), hint: None })
+            Err(NodeError::Refused { node: "quiver://test:1".into(), message: "no".into(), hint: None, kind: None })
         }
 
         async fn fetch(&self, _: &str, _: &str) -> Result<NodeRows, NodeError> {

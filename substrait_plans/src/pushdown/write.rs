@@ -12,7 +12,7 @@ use datafusion_substrait::substrait::proto::{Plan, plan_rel};
 use prost::Message;
 
 use super::exec::RemoteRequest;
-use crate::producer::produce;
+use crate::producer::produce_for_node;
 use crate::refusal::Refusal;
 
 /// An optimizer rule has no session. Only the names of the default catalog and schema are used.
@@ -37,14 +37,16 @@ impl EncodedFragment {
 /// The column for rows of which no column is used.
 const ROW: &str = "row";
 
+/// `languages` are those of the functions that the node takes.
+///
 /// # Errors
 ///
 /// What the plan has that a remote plan cannot express.
-pub fn encode_fragment(plan: &LogicalPlan) -> Result<EncodedFragment, Refusal> {
+pub fn encode_fragment(plan: &LogicalPlan, languages: &Arc<[String]>) -> Result<EncodedFragment, Refusal> {
     let sent = with_names(plan)?;
-    let mut message = produce(&sent, &STATE)?;
+    let (mut message, functions) = produce_for_node(&sent, &STATE, Arc::clone(languages))?;
     shorten(&mut message, &sent);
-    let work = RemoteRequest::Plan { bytes: message.encode_to_vec().into(), text: plan.display_indent().to_string() };
+    let work = RemoteRequest::Plan { bytes: message.encode_to_vec().into(), functions, text: plan.display_indent().to_string() };
     Ok(EncodedFragment { work, is_bare: plan.schema().fields().is_empty() })
 }
 

@@ -65,6 +65,10 @@ pub fn parts_of_rel<'a>(rel: &'a Rel, place: &PlanPath<'_>) -> Result<Parts<'a>,
             let inputs = set.inputs.iter().enumerate();
             parts.parts.extend(inputs.map(|(index, input)| (PathStep::nth("set", "inputs", index), PlanPart::Rel(input))));
         }
+        RelType::ExtensionMulti(call) => {
+            let inputs = call.inputs.iter().enumerate();
+            parts.parts.extend(inputs.map(|(index, input)| (PathStep::nth("extension_multi", "inputs", index), PlanPart::Rel(input))));
+        }
         RelType::Cross(cross) => {
             parts.rel("left", cross.left.as_deref())?;
             parts.rel("right", cross.right.as_deref())?;

@@ -6,4 +6,5 @@ mod own_plans;
 mod pushdown;
 mod run;
 mod runtime;
+mod sent_functions;
 mod tpch_store;

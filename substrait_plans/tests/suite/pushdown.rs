@@ -60,7 +60,7 @@ impl fmt::Debug for Other {
 }
 
 fn refused(error: impl fmt::Display) -> NodeError {
-    NodeError::Refused { node: ADDRESS.into(), message: error.to_string(), hint: None }
+    NodeError::Refused { node: ADDRESS.into(), message: error.to_string(), hint: None, kind: None }
 }
 
 impl Other {
@@ -85,7 +85,7 @@ impl Node for Handle {
 
     async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError> {
         let output = self.0.session.execute(&format!("SELECT * FROM \"{namespace}\".\"{name}\" LIMIT 0")).await.map_err(refused)?;
-        Ok(NodeTable { schema: output.schema(), rows: None })
+        Ok(NodeTable { schema: output.schema(), rows: None, languages: Arc::default() })
     }
 
     async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError> {

@@ -8,6 +8,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
 use super::kernel::Kernel;
+use super::portable::PortableFunction;
 use crate::error::EngineError;
 
 /// An aggregate of a user, in whatever language.
@@ -33,11 +34,21 @@ pub struct UserAggregate {
 }
 
 impl UserAggregate {
-    pub fn udaf(name: &str, parameters: &Fields, returns: FieldRef, kernel: Box<dyn AggregateKernel>) -> AggregateUDF {
+    pub fn new(name: &str, parameters: &Fields, returns: FieldRef, kernel: Box<dyn AggregateKernel>) -> UserAggregate {
         let types = parameters.iter().map(|field| field.data_type().clone()).collect();
         let signature = Signature::exact(types, Volatility::Immutable);
         let kernel = Kernel::new(kernel.identity(), kernel);
-        AggregateUDF::from(UserAggregate { name: name.to_string(), returns, signature, kernel })
+        UserAggregate { name: name.to_string(), returns, signature, kernel }
+    }
+
+    pub fn with_portable(mut self, portable: Arc<PortableFunction>) -> UserAggregate {
+        self.kernel.portable = Some(portable);
+        self
+    }
+
+    /// `None` if the function is not a user's.
+    pub fn portable_of(function: &AggregateUDF) -> Option<&Arc<PortableFunction>> {
+        function.inner().downcast_ref::<UserAggregate>()?.kernel.portable.as_ref()
     }
 
     /// A kernel gets the rows of a group as they come.

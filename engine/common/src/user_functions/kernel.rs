@@ -2,16 +2,21 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::portable::PortableFunction;
 
 /// Equal to another one if both have the same identity: code itself cannot be compared.
 pub struct Kernel<K: ?Sized> {
     identity: String,
+    /// For engines of other nodes.
+    pub portable: Option<Arc<PortableFunction>>,
     pub code: Box<K>,
 }
 
 impl<K: ?Sized> Kernel<K> {
     pub fn new(identity: String, code: Box<K>) -> Kernel<K> {
-        Kernel { identity, code }
+        Kernel { identity, portable: None, code }
     }
 }
 

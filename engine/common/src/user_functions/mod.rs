@@ -3,7 +3,9 @@
 
 mod aggregate;
 mod kernel;
+mod portable;
 mod scalar;
+mod table;
 
 use std::sync::Arc;
 
@@ -13,7 +15,10 @@ use arrow::datatypes::{DataType, FieldRef};
 use arrow::error::ArrowError;
 
 pub use aggregate::{AggregateKernel, UserAggregate};
+pub use kernel::Kernel;
+pub use portable::PortableFunction;
 pub use scalar::{ScalarKernel, UserScalar};
+pub use table::{TableInput, TableKernel};
 
 /// What one call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,6 +8,7 @@ use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::kernel::Kernel;
+use super::portable::PortableFunction;
 use crate::error::EngineError;
 use crate::memory::StatementMemory;
 
@@ -30,11 +31,21 @@ pub struct UserScalar {
 }
 
 impl UserScalar {
-    pub fn udf(name: &str, parameters: &Fields, returns: FieldRef, volatility: Volatility, kernel: Box<dyn ScalarKernel>) -> ScalarUDF {
+    pub fn new(name: &str, parameters: &Fields, returns: FieldRef, volatility: Volatility, kernel: Box<dyn ScalarKernel>) -> UserScalar {
         let types: Vec<DataType> = parameters.iter().map(|field| field.data_type().clone()).collect();
         let signature = if types.is_empty() { Signature::nullary(volatility) } else { Signature::exact(types, volatility) };
         let kernel = Kernel::new(kernel.identity(), kernel);
-        ScalarUDF::from(UserScalar { name: name.to_string(), returns, signature, kernel })
+        UserScalar { name: name.to_string(), returns, signature, kernel }
+    }
+
+    pub fn with_portable(mut self, portable: Arc<PortableFunction>) -> UserScalar {
+        self.kernel.portable = Some(portable);
+        self
+    }
+
+    /// `None` if the function is not a user's.
+    pub fn portable_of(function: &ScalarUDF) -> Option<&Arc<PortableFunction>> {
+        function.inner().downcast_ref::<UserScalar>()?.kernel.portable.as_ref()
     }
 }
 

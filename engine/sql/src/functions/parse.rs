@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::bodies::select_of;
 use super::body_names::check_names;
 use super::statement::{
-    CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, PythonCode, PythonReturns,
+    CodeReturns, CreateFunction, DropFunction, FunctionBody, FunctionDefinition, FunctionStatement, ModuleSource, Parameter, PythonCode,
     ResultColumn,
 };
 use crate::from_first::select_all;
@@ -72,6 +72,7 @@ pub fn parse_functions(
         () if is(0, "CREATE") && is_kind(kind_at) => {
             skip(kind_at + 1);
             let text = kept_text(sql, tokens, kind_at);
+            check_kept(sql, dialect, &text, kind_at)?;
             let (definition, if_not_exists) =
                 create(sql, dialect, limit, tokens, &mut parser, kind_of(&words, kind_at), text).map_err(|refused| match refused {
                     Refused::Syntax(error) => located(error),
@@ -105,6 +106,24 @@ fn kept_text(sql: &str, tokens: &[TokenWithSpan], kind_at: usize) -> String {
     let last = words.filter(|token| token.token != Token::SemiColon).last();
     let end = last.map_or(sql.len(), |token| positions.offset(token.span.end.line, token.span.end.column));
     format!("CREATE {}", &sql[start..end.max(start)])
+}
+
+/// The tokens of the text are those of the statement. The tokenizer reads what is in comments like `/*! */`, where positions are wrong, and a text that
+/// was cut there would mean something else with the texts of other definitions behind it.
+fn check_kept(sql: &str, dialect: &dyn Dialect, text: &str, kind_at: usize) -> Result<(), EngineError> {
+    let tokens_of = |text: &str, from: usize| {
+        let tokens = tokenize(text, dialect).ok()?;
+        let mut found: Vec<Token> = significant(&tokens).map(|(_, token)| token.token.clone()).skip(from).collect();
+        while found.last() == Some(&Token::SemiColon) {
+            found.pop();
+        }
+        Some(found)
+    };
+    let kept = tokens_of(text, 1);
+    match kept.is_some() && kept == tokens_of(sql, kind_at) {
+        true => Ok(()),
+        false => Err(EngineError::unsupported("a comment like /*! */ in a definition", Some("write the definition without it"))),
+    }
 }
 
 fn call(parser: &mut Parser<'_>) -> Parsed<FunctionStatement> {
@@ -158,6 +177,7 @@ fn kind_of(words: &[&Token], at: usize) -> Kind {
 #[derive(Default)]
 struct Clauses {
     is_strict: bool,
+    is_definer: bool,
     volatility: Option<Volatility>,
     language: Language,
     returns: Option<Returns>,
@@ -193,7 +213,12 @@ fn create(
         let message = format!("two parameters of \"{}\" are called \"{}\"", name.table(), twice.name);
         return Err(EngineError::Sql { message, position: None, hint: None }.into());
     }
-    let Clauses { is_strict, volatility, language, returns } = clauses(parser, kind)?;
+    let Clauses { is_strict, is_definer, volatility, language, returns } = clauses(parser, kind)?;
+    if is_definer && kind != Kind::Procedure {
+        // A condition of who calls it could be computed before those of the body, and its errors would show rows that the body hides.
+        let hint = "a function works with the rights of who calls it; a procedure may have those of its owner";
+        return Err(EngineError::unsupported("SECURITY DEFINER for a function", Some(hint)).into());
+    }
     let is_aggregate = kind == Kind::Aggregate;
     if is_aggregate && language == Language::Sql {
         let hint = "LANGUAGE wasm and LANGUAGE python have them; a function in SQL may have a subquery with the aggregates that there are";
@@ -202,7 +227,7 @@ fn create(
     if is_aggregate && parameters.is_empty() {
         return Err(EngineError::unsupported("an aggregate without parameters", Some("count(*) counts rows")).into());
     }
-    if is_strict && (kind != Kind::Function || language == Language::Python && matches!(returns, Some(Returns::Table(_)))) {
+    if is_strict && (kind != Kind::Function || language != Language::Sql && matches!(returns, Some(Returns::Table(_)))) {
         let what = match kind {
             Kind::Aggregate => "STRICT for an aggregate",
             Kind::Procedure => "STRICT for a procedure",
@@ -211,11 +236,11 @@ fn create(
         return Err(EngineError::unsupported(what, Some("the function itself leaves out NULL")).into());
     }
     if let Some(parameter) = parameters.iter().find(|parameter| parameter.is_table())
-        && !(kind == Kind::Function && language == Language::Python && matches!(returns, Some(Returns::Table(_))))
+        && !(kind == Kind::Function && language != Language::Sql && matches!(returns, Some(Returns::Table(_))))
     {
         let hint = match kind {
             Kind::Procedure => "a procedure reads the tables that its statements name: give it their names",
-            _ => "a function in Python that RETURNS TABLE (…) is given tables; a function in SQL names those that it reads",
+            _ => "a function in Python or WebAssembly that RETURNS TABLE (…) is given tables; a function in SQL names those that it reads",
         };
         return Err(EngineError::unsupported(format!("the parameter \"{}\" of type TABLE", parameter.name), Some(hint)).into());
     }
@@ -227,7 +252,7 @@ fn create(
                 Some(Returns::Table(columns)) => columns,
                 _ => Vec::new(),
             };
-            FunctionBody::Python { returns: PythonReturns::Procedure(columns), code: python(parser, name.table())? }
+            FunctionBody::Python { returns: CodeReturns::Procedure(columns), code: python(parser, name.table())? }
         }
         Some(_) if kind == Kind::Procedure => {
             let hint = "its rows are those of its last statement; LANGUAGE python may declare RETURNS TABLE (…)";
@@ -238,22 +263,17 @@ fn create(
             let token = parser.peek_token();
             return Ok(parser.expected("RETURNS and a type", token)?);
         }
-        Some(returns) if language == Language::Python => {
-            let code = python(parser, name.table())?;
+        Some(returns) if language != Language::Sql => {
             let returns = match returns {
-                Returns::Value(returns) if is_aggregate => PythonReturns::Aggregate(returns),
-                Returns::Value(returns) => PythonReturns::Value(returns),
+                Returns::Value(returns) if is_aggregate => CodeReturns::Aggregate(returns),
+                Returns::Value(returns) => CodeReturns::Value(returns),
                 Returns::Table(columns) if columns.is_empty() => return Err(without_columns("function").into()),
-                Returns::Table(columns) => PythonReturns::Table(columns),
+                Returns::Table(columns) => CodeReturns::Table(columns),
             };
-            FunctionBody::Python { returns, code }
-        }
-        Some(Returns::Value(returns)) if language == Language::Wasm => {
-            FunctionBody::Module { returns, module: module(parser, name.table())?, is_aggregate }
-        }
-        Some(Returns::Table(_)) if language == Language::Wasm => {
-            let hint = "it returns a value for each row; LANGUAGE python may return tables, and a function in SQL may make rows of values";
-            return Err(EngineError::unsupported("LANGUAGE wasm for a function that RETURNS TABLE", Some(hint)).into());
+            match language {
+                Language::Wasm => FunctionBody::Module { returns, module: module(parser, name.table())? },
+                _ => FunctionBody::Python { returns, code: python(parser, name.table())? },
+            }
         }
         Some(Returns::Value(returns)) => FunctionBody::Scalar { returns, query: finished(sql, query(parser, dialect, limit, true)?)? },
         Some(Returns::Table(columns)) => FunctionBody::Table { columns, query: finished(sql, query(parser, dialect, limit, false)?)? },
@@ -261,12 +281,12 @@ fn create(
     if let FunctionBody::Scalar { query, .. } | FunctionBody::Table { query, .. } = &body {
         check_names(query, name.table(), &parameters)?;
     }
-    Ok((FunctionDefinition { name, parameters, is_strict, volatility, body, text }, if_not_exists))
+    Ok((FunctionDefinition { name, parameters, is_strict, is_definer, volatility, body, text }, if_not_exists))
 }
 
 fn without_columns(kind: &str) -> EngineError {
     let hint = "write RETURNS TABLE (name type, …): the columns are known before the code runs";
-    EngineError::unsupported(format!("RETURNS TABLE without columns for a {kind} in Python"), Some(hint))
+    EngineError::unsupported(format!("RETURNS TABLE without columns for a {kind} that is not in SQL"), Some(hint))
 }
 
 /// `(a INTEGER, b VARCHAR)`
@@ -296,11 +316,8 @@ fn clauses(parser: &mut Parser<'_>, kind: Kind) -> Result<Clauses, Refused> {
             () if accept(parser, &["IMMUTABLE"]) => clauses.volatility = Some(Volatility::Immutable),
             () if accept(parser, &["STABLE"]) => clauses.volatility = Some(Volatility::Stable),
             () if accept(parser, &["VOLATILE"]) => clauses.volatility = Some(Volatility::Volatile),
-            () if accept(parser, &["SECURITY", "INVOKER"]) => {}
-            () if accept(parser, &["SECURITY", "DEFINER"]) => {
-                let hint = "a function works with the rights of who calls it: grant these on the tables that it reads";
-                return Err(EngineError::unsupported("SECURITY DEFINER", Some(hint)).into());
-            }
+            () if accept(parser, &["SECURITY", "INVOKER"]) => clauses.is_definer = false,
+            () if accept(parser, &["SECURITY", "DEFINER"]) => clauses.is_definer = true,
             () if accept(parser, &["LANGUAGE"]) => {
                 let language = name(parser)?;
                 clauses.language = match () {

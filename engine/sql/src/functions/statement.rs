@@ -36,6 +36,8 @@ pub struct FunctionDefinition {
     pub parameters: Vec<Parameter>,
     /// Whether it is NULL if any of its arguments is.
     pub is_strict: bool,
+    /// Whether the statements of a procedure have the rights of its owner: SECURITY DEFINER.
+    pub is_definer: bool,
     pub volatility: Volatility,
     pub body: FunctionBody,
     /// The statement that creates it.
@@ -60,9 +62,9 @@ pub enum FunctionBody {
     /// `query` is `SELECT body`.
     Scalar { returns: DataType, query: Box<Query> },
     /// A function of a module in WebAssembly, which is the content of a blob.
-    Module { returns: DataType, module: ModuleSource, is_aggregate: bool },
-    /// A function in Python: one of values, an aggregate, or one of tables; or a procedure.
-    Python { returns: PythonReturns, code: PythonCode },
+    Module { returns: CodeReturns, module: ModuleSource },
+    /// A function in Python, or a procedure.
+    Python { returns: CodeReturns, code: PythonCode },
     /// Without columns it returns those of the query.
     Table { columns: Vec<ResultColumn>, query: Box<Query> },
     /// The texts of the statements.
@@ -70,7 +72,7 @@ pub enum FunctionBody {
 }
 
 #[derive(Debug, Clone)]
-pub enum PythonReturns {
+pub enum CodeReturns {
     Value(DataType),
     /// A value for each group.
     Aggregate(DataType),
@@ -108,15 +110,16 @@ impl FunctionDefinition {
         matches!(
             self.body,
             FunctionBody::Scalar { .. }
-                | FunctionBody::Module { is_aggregate: false, .. }
-                | FunctionBody::Python { returns: PythonReturns::Value(_), .. }
+                | FunctionBody::Module { returns: CodeReturns::Value(_), .. }
+                | FunctionBody::Python { returns: CodeReturns::Value(_), .. }
         )
     }
 
     pub fn is_aggregate(&self) -> bool {
         matches!(
             self.body,
-            FunctionBody::Module { is_aggregate: true, .. } | FunctionBody::Python { returns: PythonReturns::Aggregate(_), .. }
+            FunctionBody::Module { returns: CodeReturns::Aggregate(_), .. }
+                | FunctionBody::Python { returns: CodeReturns::Aggregate(_), .. }
         )
     }
 
@@ -139,7 +142,7 @@ impl FunctionDefinition {
     }
 
     pub fn is_procedure(&self) -> bool {
-        matches!(self.body, FunctionBody::Procedure { .. } | FunctionBody::Python { returns: PythonReturns::Procedure(_), .. })
+        matches!(self.body, FunctionBody::Procedure { .. } | FunctionBody::Python { returns: CodeReturns::Procedure(_), .. })
     }
 
     /// The word for it in messages.
@@ -161,14 +164,15 @@ impl FunctionDefinition {
     pub fn returns_text(&self) -> Option<String> {
         match &self.body {
             FunctionBody::Scalar { returns, .. }
-            | FunctionBody::Module { returns, .. }
-            | FunctionBody::Python { returns: PythonReturns::Value(returns) | PythonReturns::Aggregate(returns), .. } => {
+            | FunctionBody::Module { returns: CodeReturns::Value(returns) | CodeReturns::Aggregate(returns), .. }
+            | FunctionBody::Python { returns: CodeReturns::Value(returns) | CodeReturns::Aggregate(returns), .. } => {
                 Some(returns.to_string())
             }
             FunctionBody::Table { columns, .. } if columns.is_empty() => Some("TABLE".to_string()),
-            FunctionBody::Python { returns: PythonReturns::Procedure(columns), .. } if columns.is_empty() => None,
+            FunctionBody::Python { returns: CodeReturns::Procedure(columns), .. } if columns.is_empty() => None,
             FunctionBody::Table { columns, .. }
-            | FunctionBody::Python { returns: PythonReturns::Table(columns) | PythonReturns::Procedure(columns), .. } => {
+            | FunctionBody::Module { returns: CodeReturns::Table(columns) | CodeReturns::Procedure(columns), .. }
+            | FunctionBody::Python { returns: CodeReturns::Table(columns) | CodeReturns::Procedure(columns), .. } => {
                 let columns = columns.iter().map(|column| format!("{} {}", quoted(&column.name), column.data_type));
                 Some(format!("TABLE ({})", columns.collect::<Vec<_>>().join(", ")))
             }
@@ -179,11 +183,12 @@ impl FunctionDefinition {
     /// The result, or its columns, of a function that is not in SQL.
     pub fn result_columns(&self) -> Vec<Parameter> {
         match &self.body {
-            FunctionBody::Module { returns, .. }
-            | FunctionBody::Python { returns: PythonReturns::Value(returns) | PythonReturns::Aggregate(returns), .. } => {
+            FunctionBody::Module { returns: CodeReturns::Value(returns) | CodeReturns::Aggregate(returns), .. }
+            | FunctionBody::Python { returns: CodeReturns::Value(returns) | CodeReturns::Aggregate(returns), .. } => {
                 vec![Parameter { name: "result".into(), data_type: returns.clone() }]
             }
-            FunctionBody::Python { returns: PythonReturns::Table(columns) | PythonReturns::Procedure(columns), .. } => {
+            FunctionBody::Module { returns: CodeReturns::Table(columns) | CodeReturns::Procedure(columns), .. }
+            | FunctionBody::Python { returns: CodeReturns::Table(columns) | CodeReturns::Procedure(columns), .. } => {
                 columns.iter().map(|column| Parameter { name: column.name.clone(), data_type: column.data_type.clone() }).collect()
             }
             _ => Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pmem_store::objects::ObjectsStamp;
-use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, TableId};
+use pmem_store::{Access, Author, GrantObject, ObjectOwner, PrincipalRecord, Snapshot, Store, TableId};
 
 use super::authorization::Authorization;
 use super::effective_privileges::EffectivePrivileges;
@@ -73,12 +73,14 @@ pub struct SessionAccess {
     cache: Mutex<Option<CachedPrivileges>>,
     /// The privileges that the session's open transaction used.
     pub used: Arc<UsedPrivileges>,
+    /// The owners whose rights procedures have had in the open transaction.
+    definers: Mutex<Vec<Arc<SessionAccess>>>,
 }
 
 impl SessionAccess {
     pub fn new(store: &Arc<Store>, identity: &Identity) -> Result<SessionAccess, EngineError> {
         let (identity, store) = (identity.clone(), Arc::clone(store));
-        let access = SessionAccess { identity, store, cache: Mutex::default(), used: Arc::default() };
+        let access = SessionAccess { identity, store, cache: Mutex::default(), used: Arc::default(), definers: Mutex::default() };
         access.effective_privileges()?;
         Ok(access)
     }
@@ -106,6 +108,27 @@ impl SessionAccess {
         Ok(Authorization::new(self.effective_privileges()?, base, &self.used))
     }
 
+    /// The rights of the user who has created a procedure, for its statements in the open transaction. Errors are those of `definer_access`.
+    pub fn definer(&self, procedure: &str, object: ObjectOwner<'_>) -> Result<Arc<SessionAccess>, EngineError> {
+        let mut definers = self.definers.lock();
+        let definer = definer_access(&self.store, procedure, object)?;
+        if let Some(known) = definers.iter().find(|known| known.identity == definer.identity) {
+            return Ok(Arc::clone(known));
+        }
+        definers.push(Arc::clone(&definer));
+        Ok(definer)
+    }
+
+    pub fn definers(&self) -> Vec<Arc<SessionAccess>> {
+        self.definers.lock().clone()
+    }
+
+    /// Forgets which privileges the transaction has used, at its end.
+    pub fn forget_used(&self) {
+        self.used.forget();
+        self.definers.lock().clear();
+    }
+
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -113,6 +136,26 @@ impl SessionAccess {
     /// An authorization without rights, for a user who no longer exists.
     pub fn nothing(&self) -> Authorization {
         Authorization::new(Arc::new(EffectivePrivileges::none(self.identity.clone())), None, &self.used)
+    }
+}
+
+/// Without the names of what the caller may not see.
+pub const DEFINER_MISSES: &str = "the transaction was rolled back: the owner of a procedure that it called may not do any more what it did";
+
+/// The rights of the user who has created a procedure.
+///
+/// # Errors
+///
+/// The user is gone; a later one of the same name has created nothing of it.
+pub fn definer_access(store: &Arc<Store>, procedure: &str, object: ObjectOwner<'_>) -> Result<Arc<SessionAccess>, EngineError> {
+    let access = store.access();
+    let record = object.owner.and_then(|owner| access.principal(owner)).filter(|record| object.created_at_ms >= record.created_at_ms);
+    match record.and_then(|record| Identity::of(record)) {
+        Some(identity) => Ok(Arc::new(SessionAccess::new(store, &identity)?)),
+        None => Err(EngineError::Denied {
+            message: format!("procedure {procedure} has the rights of its owner, and no user owns it any more"),
+            hint: "an admin can drop it, and a user who has the rights can create it again".into(),
+        }),
     }
 }
 
@@ -139,6 +182,10 @@ impl Author for SessionAccess {
     }
 
     fn check_changes(&self, tables: &BTreeSet<TableId>) -> Result<(), String> {
+        let is_missing = |definer: &Arc<SessionAccess>| definer.check_changes(tables).is_err();
+        if self.definers().iter().any(is_missing) {
+            return Err(DEFINER_MISSES.to_string());
+        }
         if self.used.is_empty() {
             return Ok(());
         }

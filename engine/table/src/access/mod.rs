@@ -18,7 +18,7 @@ mod used_privileges;
 
 pub use audit_table::{AUDIT_TABLE, check_not_audit};
 pub use authorization::{Authorization, visible_snapshot};
-pub use identity::{Identity, SessionAccess};
+pub use identity::{DEFINER_MISSES, Identity, SessionAccess, definer_access};
 pub use password::{fits, hashed};
 pub use principals::{PUBLIC, all_roles, check_admins_left, no_principal, principal};
 pub use random::{random_epoch, random_key};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::SchemaProvider;
 
+use super::plan_functions::PlanFunctions;
 use super::provider::StoreCatalog;
 use crate::remote_tables::RemoteTables;
 use crate::scan::StatisticsCache;
@@ -27,6 +28,9 @@ pub trait CatalogContext: StoreContext {
 
     /// The processes of functions in Python; `None` where there may be none.
     fn python(&self) -> Option<&Arc<PythonWorkers>>;
+
+    /// Functions that came with plans of other nodes.
+    fn plan_functions(&self) -> &PlanFunctions;
 
     /// The schema `system` as a statement with this catalog sees it. `older` has the tables of the store in a schema of this name.
     fn system_schema(self: Arc<Self>, catalog: &StoreCatalog, older: Option<Arc<dyn SchemaProvider>>) -> Arc<dyn SchemaProvider>;

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{FieldRef, Fields};
 use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::sql::parser::Statement;
@@ -18,6 +19,7 @@ use common::type_names::declared_name;
 use common::user_functions::FunctionLimits;
 use semantics::functions::is_converted;
 use sql::functions::{FunctionDefinition, Parameter, signature_query};
+use sql::{FunctionStatement, Parsed};
 
 /// The types of the parameters that are no tables, and of the result or its columns.
 #[derive(Clone)]
@@ -32,10 +34,19 @@ impl SignatureTypes {
     }
 }
 
+/// The definition that a text creates; `None` if it is another statement.
+pub(super) fn parsed_definition(options: &ConfigOptions, text: &str) -> Result<Option<FunctionDefinition>, EngineError> {
+    match sql::parse_with(options, text)? {
+        Parsed::Functions(FunctionStatement::Create(create)) => Ok(Some(create.definition)),
+        _ => Ok(None),
+    }
+}
+
 /// They depend on the text and the session's time zone alone, and planning them takes longer than a call.
 pub(super) async fn types_of(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<SignatureTypes> {
     static TYPES: LazyLock<Mutex<HashMap<(String, Option<String>), SignatureTypes>>> = LazyLock::new(Mutex::default);
     const TYPES_MAX: usize = 1_000;
+    const TEXT_BYTES_MAX: usize = 64 << 10;
     let key = (definition.text.clone(), state.config_options().execution.time_zone.clone());
     if let Some(types) = TYPES.lock().get(&key) {
         return Ok(types.clone());
@@ -48,6 +59,9 @@ pub(super) async fn types_of(catalog: &StoreCatalog, state: &SessionState, defin
     let (parameters, found) = plan.schema().fields().split_at(count.min(plan.schema().fields().len()));
     let named = |(field, column): (&FieldRef, &Parameter)| Arc::new(field.as_ref().clone().with_name(&column.name));
     let types = SignatureTypes { parameters: parameters.into(), results: found.iter().zip(&results).map(named).collect() };
+    if definition.text.len() > TEXT_BYTES_MAX {
+        return Ok(types);
+    }
     let mut all = TYPES.lock();
     if all.len() >= TYPES_MAX {
         all.clear();

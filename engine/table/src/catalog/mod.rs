@@ -1,13 +1,16 @@
 //! The store's tables and views as DataFusion sees them.
 
 mod arrays;
+mod built_in;
 mod context;
 mod file_tables;
+mod function_code;
 mod function_signatures;
 mod information_schema;
 mod listing;
 mod namespaces;
 pub mod past_table;
+mod plan_functions;
 mod provider;
 mod pruned_table;
 mod python_functions;
@@ -18,16 +21,20 @@ mod schema;
 mod statement_tables;
 mod stored_name;
 mod table;
+mod table_functions;
 mod user_functions;
 mod view;
 mod view_planner;
 
 pub use self::table::{StoreTable, no_table_to_write, not_writable_view};
 pub use arrays::{check_no_array, lengths_of_array, not_writable_array};
+pub use built_in::is_built_in;
 pub use context::CatalogContext;
 pub use file_tables::file_readers;
+pub use function_code::{PlanFunction, check_code, module_bytes, plan_function, plan_languages};
 pub use function_signatures::{check_arguments, statement_of};
 pub use listing::TableListing;
+pub use plan_functions::PlanFunctions;
 pub use provider::{CatalogHandle, StoreCatalog, not_for_temporary};
 pub use pruned_table::prune_table;
 pub use python_functions::python_procedure;
@@ -35,6 +42,6 @@ pub use referenced_columns::constraint_of;
 pub use remote::{is_of_node, is_remote};
 pub use statement_tables::{PRIVATE_SCHEMA, PrivateTable, StatementTables};
 pub use stored_name::resolve;
-pub use user_functions::{UserFunction, check_code, inline_definition, is_built_in, module_bytes};
+pub use user_functions::{UserFunction, inline_definition};
 pub use view::external_provider;
 pub use view_planner::ViewPlanner;

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::common::Result;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
-use datafusion::sql::sqlparser::ast::{self, Query};
-use python_functions::{Definition, FunctionKind, PythonFunction, PythonTable};
+use python_functions::{Definition, FunctionKind, PythonFunction, PythonWorkers};
 
-use super::function_signatures::{SignatureTypes, check_arguments, limits_of, statement_of, types_of};
+use super::function_signatures::{SignatureTypes, limits_of, types_of};
 use super::provider::StoreCatalog;
 use common::error::EngineError;
 use common::memory::StatementMemory;
-use sql::functions::{FunctionBody, FunctionDefinition, Parameter, PythonReturns, call_query};
+use common::user_functions::{UserAggregate, UserScalar};
+use sql::functions::{CodeReturns, FunctionBody, FunctionDefinition, Parameter};
 
 /// The function with its values alone, as it is when it is created.
 pub fn python_code(
@@ -22,45 +21,38 @@ pub fn python_code(
     definition: &FunctionDefinition,
     types: &SignatureTypes,
 ) -> Result<PythonFunction, EngineError> {
-    function(catalog, state, definition, types, Vec::new())
-}
-
-/// `tables` are the columns of each table that it is called with.
-fn function(
-    catalog: &StoreCatalog,
-    state: &SessionState,
-    definition: &FunctionDefinition,
-    types: &SignatureTypes,
-    tables: Vec<SchemaRef>,
-) -> Result<PythonFunction, EngineError> {
     let FunctionBody::Python { returns, code } = &definition.body else {
         return Err(EngineError::internal("this is no function in Python"));
     };
-    let Some(workers) = catalog.engine.python() else {
-        let hint = "who runs it allows them: quiver serve --python /usr/bin/python3";
-        return Err(EngineError::unsupported("a function in Python on this server", Some(hint)));
-    };
     let kind = match returns {
-        PythonReturns::Value(_) => FunctionKind::Scalar,
-        PythonReturns::Aggregate(_) => FunctionKind::Aggregate,
-        PythonReturns::Table(_) => FunctionKind::Table,
-        PythonReturns::Procedure(_) => FunctionKind::Procedure,
+        CodeReturns::Value(_) => FunctionKind::Scalar,
+        CodeReturns::Aggregate(_) => FunctionKind::Aggregate,
+        CodeReturns::Table(_) => FunctionKind::Table,
+        CodeReturns::Procedure(_) => FunctionKind::Procedure,
     };
     let values: SchemaRef = Arc::new(Schema::new(types.parameters.clone()));
     Ok(PythonFunction::new(
-        Arc::clone(workers),
+        workers(catalog)?,
         Definition {
             name: definition.name.table().to_string(),
             kind,
             symbol: code.symbol.clone(),
             source: code.source.clone(),
-            inputs: std::iter::once(values).chain(tables).collect(),
+            inputs: vec![values],
             returns: Arc::new(Schema::new(types.results.clone())),
             is_table: definition.parameters.iter().map(Parameter::is_table).collect(),
+            definer: None,
             user: catalog.authorization().map(|authorization| authorization.user().to_string()),
             limits: limits_of(state),
         },
     ))
+}
+
+/// The processes of functions; an error where there may be none.
+pub(super) fn workers(catalog: &StoreCatalog) -> Result<Arc<PythonWorkers>, EngineError> {
+    let hint = "who runs it allows them: quiver serve --python /usr/bin/python3";
+    let workers = catalog.engine.python().cloned();
+    workers.ok_or_else(|| EngineError::unsupported("a function in Python on this server", Some(hint)))
 }
 
 /// A procedure, and the columns of its result in the types of SQL.
@@ -68,9 +60,10 @@ pub async fn python_procedure(
     catalog: &StoreCatalog,
     state: &SessionState,
     definition: &FunctionDefinition,
+    definer: Option<String>,
 ) -> Result<(PythonFunction, SchemaRef), EngineError> {
     let types = types_of(catalog, state, definition).await?;
-    Ok((python_code(catalog, state, definition, &types)?, Arc::new(Schema::new(types.results))))
+    Ok((python_code(catalog, state, definition, &types)?.of_definer(definer), Arc::new(Schema::new(types.results))))
 }
 
 pub fn python_scalar(
@@ -78,7 +71,7 @@ pub fn python_scalar(
     state: &SessionState,
     definition: &FunctionDefinition,
     types: &SignatureTypes,
-) -> Result<ScalarUDF, EngineError> {
+) -> Result<UserScalar, EngineError> {
     let function = python_code(catalog, state, definition, types)?;
     Ok(python_functions::scalar_function(function, &types.parameters, types.result()?, definition.volatility))
 }
@@ -88,53 +81,8 @@ pub fn python_aggregate(
     state: &SessionState,
     definition: &FunctionDefinition,
     types: &SignatureTypes,
-) -> Result<AggregateUDF, EngineError> {
+) -> Result<UserAggregate, EngineError> {
     let function = python_code(catalog, state, definition, types)?;
     let memory = StatementMemory::of(state.config_options()).cloned();
     Ok(python_functions::aggregate_function(function, &types.parameters, types.result()?, memory))
-}
-
-/// The rows of a call in FROM. `arguments` are in the order of the parameters; that for a table is a text with its name, or a query.
-pub async fn python_table(
-    catalog: &StoreCatalog,
-    state: &SessionState,
-    definition: &FunctionDefinition,
-    arguments: Vec<ast::Expr>,
-) -> Result<LogicalPlan> {
-    let types = types_of(catalog, state, definition).await?;
-    let (mut parameters, mut values, mut queries) = (Vec::new(), Vec::new(), Vec::new());
-    for (parameter, argument) in definition.parameters.iter().zip(arguments) {
-        if parameter.is_table() {
-            queries.push(table_query(definition, parameter, argument)?);
-        } else {
-            parameters.push(parameter.clone());
-            values.push(argument);
-        }
-    }
-    let values = catalog.views.plan(state, statement_of(call_query(&parameters, values)?)).await?;
-    check_arguments(definition, &values).map_err(EngineError::into_datafusion)?;
-    let mut inputs = vec![values];
-    let mut tables: Vec<SchemaRef> = Vec::new();
-    for query in queries {
-        let plan = catalog.views.plan(state, statement_of(query)).await?;
-        tables.push(Arc::new(Schema::new(plan.schema().fields().clone())));
-        inputs.push(plan);
-    }
-    let function = function(catalog, state, definition, &types, tables).map_err(EngineError::into_datafusion)?;
-    PythonTable::plan(function, inputs, &Arc::new(Schema::new(types.results)))
-}
-
-fn table_query(definition: &FunctionDefinition, parameter: &Parameter, argument: ast::Expr) -> Result<Query> {
-    match argument {
-        ast::Expr::Subquery(query) => Ok(*query),
-        ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(name), .. }) => {
-            let table = TableReference::parse_str(&name).to_quoted_string();
-            sql::fragments::query_of(&format!("SELECT * FROM {table}")).map_err(DataFusionError::from)
-        }
-        other => {
-            let message = format!("the argument {} of {} is {other}, and no table", parameter.name, definition.signature());
-            let hint = Some(format!("write its name as a text, {}('points'), or a query in parentheses", definition.name.table()));
-            Err(EngineError::Sql { message, position: None, hint }.into_datafusion())
-        }
-    }
 }

@@ -4,37 +4,33 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::buffer::Buffer;
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{Column, DataFusionError, Result, ScalarValue, TableReference};
+use datafusion::common::{DataFusionError, Result, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, Volatility, lit, when};
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, Volatility};
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, ObjectName};
+use pmem_store::Snapshot;
 use pmem_store::attributes::AttributeValue;
 use pmem_store::objects::{Blobs, Comparison, ObjectCatalog, ObjectKind, ObjectRecord, Objects, Predicate, PropertyKey};
-use pmem_store::{Snapshot, StoreError, said_name};
 
-use super::function_signatures::{SignatureTypes, check_arguments, limits_of, statement_of, types_of};
+use super::built_in::is_built_in;
+use super::function_code::{aggregate, inline_code, portable};
+use super::function_signatures::{check_arguments, parsed_definition, statement_of, types_of};
 use super::provider::StoreCatalog;
-use super::python_functions::{python_aggregate, python_code, python_scalar, python_table};
 use super::stored_name::resolve;
+use super::table_functions::code_table;
 use super::view::{error_in_text, nested_state};
 use crate::access::Authorization;
 use common::error::EngineError;
-use common::memory::StatementMemory;
-use common::names::FUNCTION_PARAMETERS;
 use common::privilege::Privilege;
 use common::type_names::qualified;
 use semantics::functions::{InlineDefinition, InlineFunction};
 use semantics::optimizer::inline_functions;
-use sql::functions::{
-    CreateFunction, FunctionBody, FunctionDefinition, ModuleSource, PythonReturns, call_query, scalar_query, table_query,
-};
-use sql::{FunctionStatement, Parsed, split_statements};
-use wasm_functions::{CompiledModule, content_hash};
+use sql::functions::{CodeReturns, FunctionBody, FunctionDefinition, call_query, scalar_query, table_query};
+use sql::{StatementText, split_statements};
 
 /// A function with all its definitions.
 pub struct UserFunction {
@@ -77,12 +73,9 @@ impl UserFunction {
         let content = blobs.content(object.id)?;
         let text = content.as_deref().and_then(|content| std::str::from_utf8(content).ok());
         let Some(text) = text else { return Err(EngineError::internal(format!("function {} has no text", object.id))) };
-        let definition = |text: &str| match sql::parse_with(options, text)? {
-            Parsed::Functions(FunctionStatement::Create(create)) => {
-                let CreateFunction { definition, .. } = *create;
-                Ok(definition)
-            }
-            _ => Err(EngineError::internal(format!("the text of function {} is no definition", object.id))),
+        let definition = |text: &str| {
+            let definition = parsed_definition(options, text)?;
+            definition.ok_or_else(|| EngineError::internal(format!("the text of function {} is no definition", object.id)))
         };
         let definitions =
             split_statements(text).into_iter().map(|statement| definition(statement.text)).collect::<Result<_, EngineError>>()?;
@@ -100,12 +93,18 @@ impl UserFunction {
         Ok(found.into_iter().filter_map(|object| UserFunction::of(&blobs, options, object).ok()).collect())
     }
 
-    /// The text of all definitions, as the store keeps it. It can be read again.
+    /// The text of all definitions, as the store keeps it. It is divided into the same definitions when it is read again, so that what one says is no part
+    /// of another one.
     pub fn text(definitions: &[FunctionDefinition]) -> Result<String, EngineError> {
         let text: String = definitions.iter().map(|definition| format!("{};\n", definition.text)).collect();
-        match split_statements(&text).len() == definitions.len() {
+        let pieces = split_statements(&text);
+        let is_same = |(piece, definition): (&StatementText<'_>, &FunctionDefinition)| piece.text.trim() == definition.text.trim();
+        match pieces.len() == definitions.len() && pieces.iter().zip(definitions).all(is_same) {
             true => Ok(text),
-            false => Err(EngineError::internal("the text of a function cannot be divided into its definitions")),
+            false => Err(EngineError::unsupported(
+                "a comment at this place of a definition",
+                Some("write the definition without comments like /*! */"),
+            )),
         }
     }
 
@@ -184,15 +183,6 @@ fn function_of(catalog: &StoreCatalog, state: &SessionState, name: ObjectName) -
     }
 }
 
-/// Whether statements can call a function of the engine by this name.
-pub fn is_built_in(state: &SessionState, name: &str) -> bool {
-    state.scalar_functions().contains_key(name)
-        || state.aggregate_functions().contains_key(name)
-        || state.window_functions().contains_key(name)
-        || state.higher_order_functions().contains_key(name)
-        || state.table_functions().contains_key(name)
-}
-
 /// `None` if it is a procedure, or is only called in FROM.
 async fn scalar_function(catalog: &StoreCatalog, state: &SessionState, function: &UserFunction) -> Result<Option<ScalarUDF>> {
     let mut definitions = Vec::new();
@@ -215,7 +205,7 @@ async fn scalar_function(catalog: &StoreCatalog, state: &SessionState, function:
 async fn planned_definition(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<InlineDefinition> {
     let FunctionBody::Scalar { returns, query } = &definition.body else {
         let types = types_of(catalog, state, definition).await?;
-        return kernel(catalog, state, definition, types).map_err(EngineError::into_datafusion);
+        return inline_code(catalog, state, definition, types).map_err(EngineError::into_datafusion);
     };
     let nested = nested_state(catalog, definition.name.table())?;
     let plan = catalog.views.plan(&nested, statement_of(scalar_query(definition, returns, query)?)).await?;
@@ -242,96 +232,9 @@ async fn aggregate_function(catalog: &StoreCatalog, state: &SessionState, functi
     }
     function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
     let types = types_of(catalog, state, definition).await?;
-    aggregate(catalog, state, definition, types).map(Some).map_err(EngineError::into_datafusion)
-}
-
-/// An error if the code of a function that is not in SQL cannot be used.
-pub async fn check_code(catalog: &StoreCatalog, state: &SessionState, definition: &FunctionDefinition) -> Result<(), EngineError> {
-    let types = types_of(catalog, state, definition).await?;
-    match &definition.body {
-        FunctionBody::Python { .. } => {
-            let name = definition.name.table();
-            python_code(catalog, state, definition, &types)?.check().map_err(|error| error.of(name))
-        }
-        _ if definition.is_aggregate() => aggregate(catalog, state, definition, types).map(drop),
-        _ => kernel(catalog, state, definition, types).map(drop),
-    }
-}
-
-/// The definition with a function in another language as its body.
-fn kernel(
-    catalog: &StoreCatalog,
-    state: &SessionState,
-    definition: &FunctionDefinition,
-    types: SignatureTypes,
-) -> Result<InlineDefinition, EngineError> {
-    let (name, returns) = (definition.name.table(), types.result()?);
-    let function = match &definition.body {
-        FunctionBody::Module { module: source, .. } => {
-            let (module, limits) = (compiled_module(catalog, definition, source)?, limits_of(state));
-            let (parameters, returns) = (&types.parameters, Arc::clone(&returns));
-            let function =
-                wasm_functions::scalar_function(name, &source.symbol, module, parameters, returns, definition.volatility, limits);
-            function.map_err(|error| error.of(name))?
-        }
-        FunctionBody::Python { .. } => python_scalar(catalog, state, definition, &types)?,
-        _ => return Err(EngineError::internal("this is no scalar function")),
-    };
-    let parameters = types.parameters.to_vec();
-    let columns: Vec<Expr> = parameters.iter().map(|field| Expr::Column(Column::new(Some(FUNCTION_PARAMETERS), field.name()))).collect();
-    let is_null = columns.iter().cloned().map(Expr::is_null).reduce(Expr::or);
-    let call = function.call(columns);
-    let body = match is_null.filter(|_| definition.is_strict) {
-        Some(is_null) => when(is_null, lit(ScalarValue::try_from(returns.data_type())?)).otherwise(call)?,
-        None => call,
-    };
-    Ok(InlineDefinition { parameters, returns, body })
-}
-
-/// An aggregate in another language. `state` is that of the statement.
-fn aggregate(
-    catalog: &StoreCatalog,
-    state: &SessionState,
-    definition: &FunctionDefinition,
-    types: SignatureTypes,
-) -> Result<AggregateUDF, EngineError> {
-    let (name, returns) = (definition.name.table(), types.result()?);
-    let FunctionBody::Module { module: source, .. } = &definition.body else {
-        return python_aggregate(catalog, state, definition, &types);
-    };
-    let (module, limits) = (compiled_module(catalog, definition, source)?, limits_of(state));
-    let memory = StatementMemory::of(state.config_options()).cloned();
-    let function = wasm_functions::aggregate_function(name, &source.symbol, module, &types.parameters, returns, limits, memory);
-    function.map_err(|error| error.of(name))
-}
-
-/// The module with the content that the function was created with.
-fn compiled_module(
-    catalog: &StoreCatalog,
-    definition: &FunctionDefinition,
-    source: &ModuleSource,
-) -> Result<Arc<CompiledModule>, EngineError> {
-    let name = definition.name.table();
-    let content = module_bytes(catalog, source)?;
-    if source.hash.as_ref().is_some_and(|hash| *hash != content_hash(&content)) {
-        let kind = definition.kind();
-        let message = format!("{kind} {name}: blob {} has another content than when the {kind} was created", source.blob);
-        let hint = Some(format!("CREATE OR REPLACE {} {name} … takes the new one", kind.to_uppercase()));
-        return Err(EngineError::Sql { message, position: None, hint });
-    }
-    catalog.engine.modules()?.module(&content).map_err(|error| error.of(name))
-}
-
-/// Whoever may call the function need not see the blob.
-pub fn module_bytes(catalog: &StoreCatalog, source: &ModuleSource) -> Result<Buffer, EngineError> {
-    let (namespace, name) = resolve(&source.blob)?;
-    let (objects, blobs) = match catalog.functions_version {
-        None => (catalog.snapshot().objects()?, catalog.snapshot().blobs()?),
-        Some(version) => catalog.engine.store().objects_at(version)?,
-    };
-    let found = objects.named(ObjectKind::Blob, &namespace, &name)?;
-    let content = found.map(|blob| blobs.content(blob.id)).transpose()?.flatten();
-    content.ok_or_else(|| StoreError::DoesNotExist { kind: "blob", name: said_name(&namespace, &name) }.into())
+    let function = portable(catalog, definition).and_then(|portable| aggregate(catalog, state, definition, &types, portable));
+    let function = function.map_err(EngineError::into_datafusion)?;
+    Ok(Some(function.into()))
 }
 
 fn not_scalar(definition: &FunctionDefinition) -> DataFusionError {
@@ -354,8 +257,11 @@ pub async fn called_table(
     let plan_of = async {
         function.check_execute(catalog).map_err(EngineError::into_datafusion)?;
         let (definition, values) = called_definition(state, &function, arguments).map_err(EngineError::into_datafusion)?;
-        if let FunctionBody::Python { returns: PythonReturns::Table(_), .. } = &definition.body {
-            return python_table(catalog, state, definition, values).await;
+        if let FunctionBody::Python { returns: CodeReturns::Table(_), .. } | FunctionBody::Module { returns: CodeReturns::Table(_), .. } =
+            &definition.body
+        {
+            let portable = portable(catalog, definition).map_err(EngineError::into_datafusion)?;
+            return code_table(catalog, state, definition, portable, values).await;
         }
         let FunctionBody::Table { columns, query } = &definition.body else {
             let what = if definition.is_procedure() { "is a procedure: CALL runs it" } else { "returns values: call it in an expression" };

@@ -10,6 +10,7 @@ use crate::proto::rel_common::EmitKind;
 use crate::proto::set_rel::SetOp;
 use crate::proto::{RelCommon, SetRel, read_rel};
 use crate::quirks::Quirks;
+use crate::user_functions::TableFunctionCall;
 use crate::walk::kind_of_rel;
 
 /// Refuses relations that are not supported, and those with a field that changes their meaning.
@@ -17,6 +18,7 @@ pub fn check(rel: &RelType, place: &dyn std::fmt::Display) -> Result<(), PlanErr
     let what = match rel {
         RelType::Write(_) | RelType::Update(_) | RelType::Ddl(_) => Some("a plan that changes tables, which only SQL does,".to_string()),
         RelType::Reference(_) => Some("a reference to another part of the plan".to_string()),
+        RelType::ExtensionMulti(call) if TableFunctionCall::of_rel(call).is_some() => None,
         RelType::ExtensionLeaf(_) | RelType::ExtensionSingle(_) | RelType::ExtensionMulti(_) => {
             Some(format!("the relation \"{}\", which is of an extension,", kind_of_rel(rel)))
         }
@@ -51,6 +53,7 @@ pub fn common(rel: &RelType) -> Option<&RelCommon> {
         RelType::Cross(rel) => rel.common.as_ref(),
         RelType::Window(rel) => rel.common.as_ref(),
         RelType::Exchange(rel) => rel.common.as_ref(),
+        RelType::ExtensionMulti(rel) => rel.common.as_ref(),
         _ => None,
     }
 }

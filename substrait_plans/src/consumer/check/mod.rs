@@ -26,7 +26,7 @@ pub use groups::groups_of;
 pub use kinds::{Operation, common, join_type, set_op};
 pub use widths::{mask, names_of_table};
 
-use super::functions::Finder;
+use super::functions::{Finder, UserFunctions};
 use crate::declared::Declared;
 use crate::error::PlanError;
 use crate::proto::Plan;
@@ -44,17 +44,18 @@ const RELS_MAX: usize = 2_000;
 const REFERENCES_MAX: usize = 100_000;
 
 /// Returns the paths of the relations by address if the plan is valid.
-pub fn check(plan: &Plan, state: &SessionState) -> Result<HashMap<usize, String>, PlanError> {
+pub fn check(
+    plan: &Plan,
+    declared: &Declared,
+    state: &SessionState,
+    user_functions: &UserFunctions,
+) -> Result<HashMap<usize, String>, PlanError> {
     let (rel, place) = walk::root(plan)?;
-    if plan.advanced_extensions.as_ref().is_some_and(|extension| extension.enhancement.is_some()) {
-        return Err(PlanError::unsupported("an enhancement, which changes what a plan means,", "advanced_extensions"));
-    }
-    let declared = Declared::of(plan);
     let quirks = Quirks::of(plan);
     let mut check = Check {
         bound: walk::bound_parameters(plan),
-        finder: Finder { declared: &declared, quirks, state },
-        types: TypeReader { declared: &declared, numbered: quirks.numbered_variations },
+        finder: Finder { declared, quirks, state, user_functions },
+        types: TypeReader { declared, numbered: quirks.numbered_variations },
         quirks,
         places: HashMap::new(),
         columns: 0,

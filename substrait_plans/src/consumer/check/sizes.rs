@@ -80,6 +80,7 @@ impl Check<'_> {
             (RelType::Set(_), _) => {
                 (0..direct).map(|column| inputs.iter().filter_map(|input| input.get(column)).copied().max().unwrap_or(1)).collect()
             }
+            (RelType::ExtensionMulti(_), _) => Vec::new(),
             _ => inputs.concat(),
         };
         // Columns of tables, measures, windows and marks.

@@ -1,5 +1,7 @@
 //! The number of columns of a relation, before and after it emits.
 
+use engine::TableFunction;
+
 use super::kinds::{self, Sides};
 use super::{Check, check_columns, groups_of};
 use crate::error::PlanError;
@@ -7,7 +9,8 @@ use crate::proto::expression::MaskExpression;
 use crate::proto::read_rel::{NamedTable, ReadType};
 use crate::proto::rel::RelType;
 use crate::proto::rel_common::EmitKind;
-use crate::proto::{NamedStruct, ReadRel, RelCommon, SetRel};
+use crate::proto::{ExtensionMultiRel, NamedStruct, ReadRel, RelCommon, SetRel};
+use crate::user_functions::TableFunctionCall;
 use crate::walk::PlanPath;
 
 /// The maximum number of inputs of an EXCEPT or INTERSECT: each makes the plan one join deeper.
@@ -40,9 +43,24 @@ impl Check<'_> {
                 _ => all,
             },
             RelType::Set(set) => set_width(set, inputs, place)?,
+            RelType::ExtensionMulti(call) => self.table_function_width(call, inputs, place)?,
             RelType::Window(window) => all + window.window_functions.len(),
             _ => all,
         })
+    }
+
+    /// The function is known, and has the inputs that it takes.
+    fn table_function_width(&self, rel: &ExtensionMultiRel, inputs: &[usize], place: &PlanPath<'_>) -> Result<usize, PlanError> {
+        let call = TableFunctionCall::of_rel(rel).ok_or_else(|| PlanError::missing("\"detail\"", place))?;
+        let function = self.finder.table_function(call.function_reference, place)?;
+        let TableFunction { values, table_count, columns, .. } = function.form.as_ref();
+        let values = values.len();
+        let named = call.tables.iter().map(|table| table.names.len());
+        let with_values = (values > 0).then_some(values).into_iter();
+        if !inputs.iter().copied().eq(with_values.chain(named)) || call.tables.len() != *table_count {
+            return Err(PlanError::invalid(format!("a call of \"{}\" with other inputs than it takes", function.shown), place));
+        }
+        Ok(columns.fields().len())
     }
 
     fn read_width(&mut self, read: &ReadRel, place: &PlanPath<'_>) -> Result<usize, PlanError> {

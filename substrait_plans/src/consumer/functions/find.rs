@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use engine::{PlanFunction, TableFunction};
 
+use super::user::UserFunctions;
 use super::{aggregates, own, standard, table, windows};
 use crate::declared::{Declared, DeclaredName, Origin};
 use crate::error::PlanError;
@@ -17,6 +19,7 @@ pub struct Finder<'a> {
     pub declared: &'a Declared,
     pub quirks: Quirks,
     pub state: &'a SessionState,
+    pub user_functions: &'a UserFunctions,
 }
 
 /// A function and its name for errors.
@@ -54,13 +57,23 @@ impl Finder<'_> {
                 Origin::Ours => registered().or_else(in_own),
                 Origin::Unsaid if self.quirks.own_names_first => registered().or_else(in_standard).or_else(in_own),
                 Origin::Unsaid => in_standard().or_else(in_own).or_else(registered),
+                Origin::User => match self.user_functions.get(&anchor)? {
+                    PlanFunction::Scalar(function) => Some(Scalar::Registered(Arc::clone(function))),
+                    _ => None,
+                },
                 Origin::Other => None,
             }
         })
     }
 
     pub fn aggregate(&self, anchor: u32, place: &dyn Display) -> Result<Found<Aggregate>, PlanError> {
-        self.find(anchor, place, |name, origin| self.aggregate_named(name, origin))
+        self.find(anchor, place, |name, origin| match origin {
+            Origin::User => match self.user_functions.get(&anchor)? {
+                PlanFunction::Aggregate(function) => Some(Aggregate::Registered(Arc::clone(function))),
+                _ => None,
+            },
+            origin => self.aggregate_named(name, origin),
+        })
     }
 
     /// Every aggregate is a window function too.
@@ -72,8 +85,16 @@ impl Finder<'_> {
             match origin {
                 Origin::Standard => in_table().or_else(aggregate),
                 Origin::Ours | Origin::Unsaid => in_table().or_else(registered).or_else(aggregate),
-                Origin::Other => None,
+                Origin::User | Origin::Other => None,
             }
+        })
+    }
+
+    /// A function of a user in FROM.
+    pub fn table_function(&self, anchor: u32, place: &dyn Display) -> Result<Found<Arc<TableFunction>>, PlanError> {
+        self.find(anchor, place, |_, _| match self.user_functions.get(&anchor)? {
+            PlanFunction::Table(function) => Some(Arc::clone(function)),
+            _ => None,
         })
     }
 
@@ -84,7 +105,7 @@ impl Finder<'_> {
             Origin::Standard => in_table(),
             Origin::Ours => registered().or_else(in_table),
             Origin::Unsaid => in_table().or_else(registered),
-            Origin::Other => None,
+            Origin::User | Origin::Other => None,
         }
     }
 

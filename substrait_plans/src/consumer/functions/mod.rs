@@ -8,7 +8,7 @@
 //! `||`. Options and phases are dropped, `xor` copies its arguments and so grows exponentially, and arguments that are enumerations are
 //! refused.
 //!
-//! - `find.rs` finds the function of an anchor, `table.rs` has the types of the tables
+//! - `find.rs` finds the function of an anchor, `table.rs` has the types of the tables, `user.rs` functions of users
 //! - `arguments.rs` arguments, `options.rs` options, and `call.rs` both together
 //! - `measure.rs` measures of an aggregation, and what windows and `check/` need of them
 //! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are composed of others
@@ -28,6 +28,7 @@ mod own;
 mod standard;
 mod table;
 mod text;
+mod user;
 mod window_call;
 mod windows;
 
@@ -35,6 +36,7 @@ pub use call::cast;
 pub use find::{Finder, Scalar};
 pub use logic::balanced;
 pub use measure::{PostAggregate, aggregate, check_phase};
+pub use user::{UserFunctions, find_user_functions};
 pub use window_call::{OverRows, over_rows, window};
 
 use datafusion::common::{DFSchema, Result as DfResult};

@@ -6,6 +6,7 @@
 //! - `join.rs` joins, `set.rs` set operations, `copies.rs` those that count copies
 //! - `aggregate.rs` aggregations, `window.rs` windows
 //! - `order.rs` sorts, limits and exchanges
+//! - `table_function.rs` calls of users' functions in FROM
 
 mod aggregate;
 mod copies;
@@ -17,6 +18,7 @@ mod read;
 mod required;
 mod set;
 mod table;
+mod table_function;
 mod values;
 mod window;
 
@@ -55,6 +57,7 @@ pub async fn rel(consumer: &Consumer<'_>, rel: &Rel) -> DfResult<LogicalPlan> {
         RelType::Cross(rel) => consumer.consume_cross(rel).await,
         RelType::Window(rel) => consumer.consume_consistent_partition_window(rel).await,
         RelType::Exchange(rel) => consumer.consume_exchange(rel).await,
+        RelType::ExtensionMulti(rel) => table_function::call(consumer, rel).await,
         other => Err(PlanError::unsupported(format!("the relation \"{}\"", kind_of_rel(other)), "a relation").into()),
     };
     project::emit(consumer, common(kind), plan?)

@@ -4,6 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, NullTreatment};
 use datafusion::logical_expr::{Expr, ExprSchemable};
+use engine::UserAggregate;
 
 use super::super::functions::kinds::kinds_of;
 use super::super::functions::own;
@@ -33,7 +34,14 @@ impl Writer {
             return Err(ignores_nulls(func.name()));
         }
         let (_, output) = expr.to_field(schema)?;
-        let (named, args) = aggregate_function(func.name(), args, *distinct, output.data_type(), schema)?;
+        let (named, args) = match UserAggregate::portable_of(func) {
+            Some(function) => {
+                let types = types_of(args, schema)?;
+                let all_types = [types.as_slice(), &[output.data_type().clone()]].concat();
+                (self.user_function(function, &types, &all_types)?, args.as_slice())
+            }
+            None => aggregate_function(func.name(), args, *distinct, output.data_type(), schema)?,
+        };
         let arguments = self.exprs(args, schema)?.into_iter().map(argument).collect();
         let measure = Written {
             function_reference: self.registry.function(&named),

@@ -5,7 +5,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
 use datafusion::scalar::ScalarValue;
-use engine::{chain_as_operators, function_as_cast};
+use engine::{UserScalar, chain_as_operators, function_as_cast};
 
 use super::super::functions::kinds::{is_text, is_utc, kinds_of};
 use super::super::functions::own;
@@ -24,6 +24,13 @@ impl Writer {
         let (name, args) = (call.name(), call.args.as_slice());
         if let ([operand], Some((field, tries))) = (args, function_as_cast(&call.func)) {
             return self.cast(operand, field, tries, schema);
+        }
+        if let Some(function) = UserScalar::portable_of(&call.func) {
+            let arguments = self.exprs(args, schema)?;
+            let (types, (_, output)) = (types_of(args, schema)?, whole.to_field(schema)?);
+            let all_types = [types.as_slice(), &[output.data_type().clone()]].concat();
+            let named = self.user_function(function, &types, &all_types)?;
+            return self.call(&named, arguments, output.data_type(), output.is_nullable());
         }
         if let Some(operators) = chain_as_operators(call, schema) {
             return self.expr(&operators?, schema);
@@ -128,7 +135,7 @@ impl Writer {
     }
 }
 
-/// A function whose value differs between calls or sessions must run where the query is.
+/// A built-in function whose value differs between calls or sessions must run where the query is.
 fn check_always_the_same(call: &ScalarFunction) -> Result<(), Refusal> {
     let why = match call.func.signature().volatility {
         Volatility::Immutable => return Ok(()),

@@ -3,3 +3,4 @@
 pub mod kinds;
 pub mod own;
 pub mod standard;
+pub mod user;

@@ -7,8 +7,10 @@ mod groupings;
 mod join;
 mod read;
 mod shape;
+mod table_function;
 
-use datafusion::logical_expr::{Distinct, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Extension, LogicalPlan};
+use engine::UserTable;
 
 use super::writer::Writer;
 use crate::proto::rel::RelType;
@@ -33,6 +35,9 @@ impl Writer {
             // An alias is dropped, because columns are referred to by position.
             LogicalPlan::SubqueryAlias(alias) => writer.rel(&alias.input),
             LogicalPlan::Subquery(subquery) if subquery.outer_ref_columns.is_empty() => writer.rel(&subquery.subquery),
+            LogicalPlan::Extension(Extension { node }) if let Some(call) = node.as_any().downcast_ref::<UserTable>() => {
+                writer.table_function(call)
+            }
             other => Err(refused(other)),
         })
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
@@ -17,48 +17,48 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
-use super::definition::Request;
-use super::function::PythonFunction;
-use super::results::typed;
+use super::function::TableFunction;
+use common::error::EngineError;
 use common::memory::{LiveMemory, StatementMemory};
 use common::report::ReportCollector;
+use common::user_functions::TableInput;
 use kernels::gather::collect_batches;
 use kernels::threads::in_background;
 
 #[derive(Debug)]
-pub struct PythonTableExec {
-    function: PythonFunction,
+pub struct UserTableExec {
+    function: Arc<TableFunction>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     /// The order in which the function gets the rows of each input, if its query says one.
     orders: Vec<Option<OrderingRequirements>>,
     properties: Arc<PlanProperties>,
 }
 
-impl PythonTableExec {
-    pub fn new(function: PythonFunction, inputs: Vec<Arc<dyn ExecutionPlan>>, is_ordered: &[bool], schema: SchemaRef) -> PythonTableExec {
+impl UserTableExec {
+    pub fn new(function: &Arc<TableFunction>, inputs: Vec<Arc<dyn ExecutionPlan>>, is_ordered: &[bool]) -> UserTableExec {
         let order = |(input, is_ordered): (&Arc<dyn ExecutionPlan>, &bool)| {
             input.output_ordering().filter(|_| *is_ordered).cloned().map(OrderingRequirements::from)
         };
         let orders = inputs.iter().zip(is_ordered).map(order).collect();
-        let equivalences = EquivalenceProperties::new(schema);
+        let equivalences = EquivalenceProperties::new(Arc::clone(&function.columns));
         let partitioning = Partitioning::UnknownPartitioning(1);
         let properties = PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded);
-        PythonTableExec { function, inputs, orders, properties: Arc::new(properties) }
+        UserTableExec { function: Arc::clone(function), inputs, orders, properties: Arc::new(properties) }
     }
 }
 
-impl DisplayAs for PythonTableExec {
+impl DisplayAs for UserTableExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "PythonTableExec: {}", self.function.definition.name),
-            DisplayFormatType::TreeRender => writeln!(f, "{}", self.function.definition.name),
+            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "UserTableExec: {}", self.function.name),
+            DisplayFormatType::TreeRender => writeln!(f, "{}", self.function.name),
         }
     }
 }
 
-impl ExecutionPlan for PythonTableExec {
+impl ExecutionPlan for UserTableExec {
     fn name(&self) -> &str {
-        "PythonTableExec"
+        "UserTableExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -90,8 +90,8 @@ impl ExecutionPlan for PythonTableExec {
     }
 
     fn replace_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>, _: ReplaceChildrenOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let (function, orders, properties) = (self.function.clone(), self.orders.clone(), Arc::clone(&self.properties));
-        Ok(Arc::new(PythonTableExec { function, inputs, orders, properties }))
+        let (function, orders, properties) = (Arc::clone(&self.function), self.orders.clone(), Arc::clone(&self.properties));
+        Ok(Arc::new(UserTableExec { function, inputs, orders, properties }))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -100,36 +100,28 @@ impl ExecutionPlan for PythonTableExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
-            return internal_err!("PythonTableExec has no partition {partition}");
+            return internal_err!("UserTableExec has no partition {partition}");
         }
-        let (function, inputs, schema) = (self.function.clone(), self.inputs.clone(), self.schema());
-        let rows =
-            async move { Result::<_>::Ok(futures::stream::iter(rows(function, &inputs, schema, context).await?.into_iter().map(Ok))) };
+        let (function, inputs) = (Arc::clone(&self.function), self.inputs.clone());
+        let rows = async move { Result::<_>::Ok(futures::stream::iter(rows(function, &inputs, context).await?.into_iter().map(Ok))) };
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::once(rows).try_flatten())))
     }
 }
 
-async fn rows(
-    function: PythonFunction,
-    inputs: &[Arc<dyn ExecutionPlan>],
-    schema: SchemaRef,
-    context: Arc<TaskContext>,
-) -> Result<Vec<RecordBatch>> {
-    let reservation = Arc::new(MemoryConsumer::new(format!("function {}", function.definition.name)).register(context.memory_pool()));
+async fn rows(function: Arc<TableFunction>, inputs: &[Arc<dyn ExecutionPlan>], context: Arc<TaskContext>) -> Result<Vec<RecordBatch>> {
+    let reservation = Arc::new(MemoryConsumer::new(format!("function {}", function.name)).register(context.memory_pool()));
     let batches = collect_batches(inputs, &context, &reservation).await?;
     let Some(memory) = StatementMemory::of(context.session_config().options()).cloned() else {
         return internal_err!("a function is called outside of a statement");
     };
+    let schemas: Vec<SchemaRef> = inputs.iter().map(|input| input.schema()).collect();
     in_background(move |_| {
         let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
         let mut in_place = LiveMemory::default();
         in_place.look_at(&collector);
-        let columns: Vec<Vec<Vec<ArrayRef>>> =
-            batches.iter().map(|batches| batches.iter().map(|batch| batch.columns().to_vec()).collect()).collect();
-        let done = function.call(Request::default(), &columns, Some(&in_place), &memory);
-        let results = done.and_then(|results| results.iter().map(|result| typed(result, &schema)).collect::<Result<Vec<_>, _>>());
+        let inputs: Vec<TableInput> = schemas.into_iter().zip(batches).map(|(schema, batches)| TableInput { schema, batches }).collect();
+        let results = function.kernel.code.call(&inputs, &in_place, &memory).map_err(EngineError::into_datafusion)?;
         // What the function gave back may be larger than a batch of the engine.
-        let results = results.map_err(|error| error.of(&function.definition.name).into_datafusion())?;
         Ok(results.iter().flat_map(|result| pieces(result, context.session_config().batch_size())).collect())
     })
     .await
