@@ -62,7 +62,6 @@ pub async fn info(
         total_bytes: flight_count(size_bytes),
         ordered: true,
         app_metadata,
-        ..FlightInfo::new()
     })
 }
 
