@@ -32,7 +32,7 @@ fn its_statements_have_the_rights_of_its_owner_and_others_do_not() {
 
 #[test]
 fn after_an_error_the_caller_has_no_more_rights_than_before() {
-    let (_, _, bob) = ann_and_bob("CREATE PROCEDURE fails() SECURITY DEFINER BEGIN SELECT 1 / (value - 5) FROM limits; END");
+    let (_db, _, bob) = ann_and_bob("CREATE PROCEDURE fails() SECURITY DEFINER BEGIN SELECT 1 / (value - 5) FROM limits; END");
     assert_eq!(bob.error("CALL fails()").to_string(), "statement 1 of procedure fails fails");
     bob.unseen("SELECT * FROM limits");
     bob.error("CALL fails()");
@@ -118,7 +118,7 @@ fn procedures_that_it_calls_have_its_rights_or_those_of_their_owners() {
 
 #[test]
 fn it_creates_and_drops_nothing() {
-    let (_, ann, bob) = ann_and_bob(
+    let (_db, ann, bob) = ann_and_bob(
         "CREATE PROCEDURE makes() BEGIN CREATE TABLE made AS SELECT 1 AS a; END;;
          CREATE PROCEDURE calls() SECURITY DEFINER BEGIN CALL makes(); END",
     );
@@ -151,7 +151,7 @@ fn settings_of_the_caller_do_not_change_what_its_statements_mean() {
 
 #[test]
 fn errors_show_no_rows_of_its_owner() {
-    let (_, ann, bob) = ann_and_bob(
+    let (_db, ann, bob) = ann_and_bob(
         "CREATE PROCEDURE add(by_ BIGINT) SECURITY DEFINER BEGIN UPDATE limits SET value = value + by_; END;;
          CREATE PROCEDURE gone() SECURITY DEFINER BEGIN SELECT amount FROM limits; END",
     );
@@ -168,7 +168,7 @@ fn errors_show_no_rows_of_its_owner() {
 
 #[test]
 fn a_transaction_does_not_call_what_was_replaced_since_it_began() {
-    let (_, ann, bob) = ann_and_bob(RAISE);
+    let (_db, ann, bob) = ann_and_bob(RAISE);
     bob.run("BEGIN");
     bob.run("SELECT 1");
     ann.run("CREATE OR REPLACE PROCEDURE raise(by_ BIGINT) SECURITY DEFINER BEGIN SELECT 1; END");
