@@ -164,16 +164,18 @@ class WasmFunctions(unittest.TestCase):
         signature = "(t TABLE, least DOUBLE) RETURNS TABLE (number BIGINT, name VARCHAR)"
         self.run_sql(f"CREATE FUNCTION at_least{signature} LANGUAGE wasm AS BLOB boxes")
         self.run_sql("CREATE FUNCTION below(n BIGINT) RETURNS TABLE (number BIGINT) LANGUAGE wasm AS BLOB boxes")
-        found = self.run_sql("SELECT number, name FROM at_least('t', 29995) ORDER BY number").fetchall()
-        self.assertEqual(found, [(a, f"row {a}") for a in range(29995, 30000) if a % 7])
+        found = self.run_sql("SELECT name FROM at_least('t', 29995) ORDER BY name").fetchall()
+        self.assertEqual(found, [(f"row {a}",) for a in range(29995, 30000) if a % 7])
         ordered = "at_least((SELECT x, name FROM t WHERE x < 9 ORDER BY x DESC), least => 2)"
         self.assertEqual(
             self.run_sql(f"SELECT number, name FROM {ordered}").fetchall(), [(0, "row 8"), *((7 - a, f"row {a}") for a in [6, 5, 4, 3, 2])]
         )
         self.assertEqual(self.run_sql("SELECT * FROM at_least((SELECT x, name FROM t WHERE x < 0), 0)").fetchall(), [])
         self.assertEqual(
-            self.value("SELECT sum(b.number) FROM below(20000) AS b JOIN at_least('t', 19990) AS l USING (number)"),
-            sum(a for a in range(19990, 20000) if a % 7),
+            self.value(
+                "SELECT count(*) FROM below(20000) AS b JOIN at_least((SELECT x, name FROM t ORDER BY x NULLS LAST), 19990) AS l USING (number)"
+            ),
+            20000 - sum(a % 7 > 0 for a in range(19990)),
         )
         self.assertEqual(self.value("SELECT count(*) FROM below(0)"), 0)
         self.assertEqual(self.value("SELECT kind || ' ' || language FROM system.functions WHERE name = 'below'"), "table wasm")
