@@ -1,8 +1,8 @@
 //! The client side: tables of other nodes, and the parts of plans that run there.
 //!
 //! - `node` — the interface of a node; `table_cache` caches its answers about tables for a moment
-//! - `table` — a remote table, which pushes down filters and projections; `rule` also pushes down operators above a scan, and `order` says
-//!   when it may
+//! - `table` — a remote table, which pushes down filters and projections; `rule` also pushes down operators above a scan, and `row_growth` says
+//!   when its result may be larger than its tables
 //! - `fragment` — a part of a plan that runs on a node; `on_node` rewrites a plan to the node's names, `write` encodes it
 //! - `exec` — the operator that reads from a node; `remote_stream` reads the rows, `metrics` counts them
 //! - `nodes` — integrates all this into an engine; `ffi` into DataFusion in another library
@@ -17,8 +17,8 @@ mod metrics;
 mod node;
 mod nodes;
 mod on_node;
-mod order;
 mod remote_stream;
+mod row_growth;
 mod rule;
 mod table;
 mod table_cache;

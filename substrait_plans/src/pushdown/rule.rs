@@ -12,7 +12,7 @@ use engine::{Order, Pushdown, UserTable, order_of};
 use super::fragment::Fragment;
 use super::node::Node;
 use super::on_node::on_node;
-use super::order::may_multiply;
+use super::row_growth::may_multiply;
 use super::table::RemoteTable;
 use super::write::encode_fragment;
 use crate::refusal::Refusal;

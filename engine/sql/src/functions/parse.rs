@@ -111,6 +111,10 @@ fn kept_text(sql: &str, tokens: &[TokenWithSpan], kind_at: usize) -> String {
 /// The tokens of the text are those of the statement. The tokenizer reads what is in comments like `/*! */`, where positions are wrong, and a text that
 /// was cut there would mean something else with the texts of other definitions behind it.
 fn check_kept(sql: &str, dialect: &dyn Dialect, text: &str, kind_at: usize) -> Result<(), EngineError> {
+    // So it is at each use.
+    if text == sql.trim() {
+        return Ok(());
+    }
     let tokens_of = |text: &str, from: usize| {
         let tokens = tokenize(text, dialect).ok()?;
         let mut found: Vec<Token> = significant(&tokens).map(|(_, token)| token.token.clone()).skip(from).collect();
