@@ -63,7 +63,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--sizes", type=words(*SIZES), default=SIZES, help="of the objects: big (100 MB), small (12 MB)")
     parser.add_argument("--beside", type=words(*APART), default=(), help=f"also {' and '.join(APART)}, which are installed for it")
     parser.add_argument(
-        "--functions", action="store_true", help="functions in Python that the store keeps, numpy, and dataClay if it is asked for"
+        "--functions",
+        action="store_true",
+        help="functions in Python and WebAssembly that the store keeps, numpy, and dataClay if it is asked for",
     )
     parser.add_argument("--alone", action="store_true", help=f"without {', '.join(ALWAYS)}")
     parser.add_argument("--repeated", action="store_true", help="also k-means that fetches its points anew in each iteration")
@@ -126,6 +128,7 @@ def processes(kernel: str, options: argparse.Namespace):
     if options.functions:
         listed = [("in_memory", here, threads) for threads in both] if kernel != "call" else []
         listed += [("shipped", here, options.threads if kernel == "multiply" else 1)]
+        listed += [("in_wasm", here, 1)] if kernel != "call" else []
         with_all = (1, options.threads) if kernel in ("kmeans", "multiply") else (1,)
         return listed + ([("dataclay_ways", options.apart, threads) for threads in with_all] if wants(options, "dataclay") else [])
     if kernel == "call":

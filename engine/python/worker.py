@@ -27,7 +27,7 @@ MESSAGE = struct.Struct("<QQ")  # Where a text begins, and its bytes.
 REQUEST = struct.Struct("<QQQ")  # The same, and whether the last file that comes with it is for results.
 FILES_MAX = 250  # Descriptors in one message: the kernel passes on 253.
 ALIGNMENT = 64
-NICE = 5  # Calls wait sooner than queries do.
+NICE = 10  # Calls wait sooner than queries do.
 TIME_MAX_S = 1 << 30
 
 
@@ -169,6 +169,9 @@ def array_of(values, data_type, what: str):
             if size != data_type.list_size:
                 raise Refused(f"{what} has {size} values in each row, and {data_type.list_size} are declared")
             return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)).cast(data_type.value_type), data_type.list_size)
+        if isinstance(values, (list, tuple)) and pa.types.is_fixed_size_list(data_type):
+            # Tensors, each an array of numpy.
+            values = [value.reshape(-1) if getattr(value, "ndim", 1) > 1 else value for value in values]
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise Refused(f"{what} is {type(values).__name__}, and not an array")
         # With the type given, pyarrow makes 1 of 1.5.

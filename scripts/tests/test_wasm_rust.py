@@ -82,6 +82,9 @@ class RustFunctions(unittest.TestCase):
         self.create("average(x DOUBLE) RETURNS DOUBLE", kind="AGGREGATE")
         self.assertEqual(self.rows("SELECT area(3, 4), area(3, NULL)"), [(12.0, None)])
         self.assertEqual(self.rows("SELECT average(x) FROM (VALUES (1), (NULL), (2)) AS v(x)"), [(1.5,)])
+        self.create("larger(t TABLE, least DOUBLE) RETURNS TABLE (number BIGINT, size DOUBLE)")
+        sizes = "(SELECT size::DOUBLE AS size FROM (VALUES (1), (3), (NULL)) AS v(size) ORDER BY size)"
+        self.assertEqual(self.rows(f"SELECT * FROM larger({sizes}, 2)"), [(1, 3.0), (2, None)])
 
     def test_values_of_each_type_pass_and_null_is_none(self):
         for rust, sql, value in [
@@ -136,6 +139,28 @@ class RustFunctions(unittest.TestCase):
         groups = "SELECT a % 30000 AS k, average((a % 77)::DOUBLE) AS one, avg(a % 77) AS other FROM range(300000) AS r(a) GROUP BY k"
         self.assertEqual(self.rows(f"SELECT count(*), count(*) FILTER (WHERE abs(one - other) > 1e-9) FROM ({groups})"), [(30000, 0)])
         self.assertEqual(self.rows("SELECT average(a) FROM range(0) AS r(a)"), [(None,)])
+
+    def test_a_function_of_tables_gets_their_rows_and_returns_rows(self):
+        self.con.sql(
+            "CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES (1.0::DOUBLE, 'a'), (NULL, 'b'), (3, NULL), (4, 'd')) AS v(x, name)"
+        )
+        self.create("at_least(t TABLE, least DOUBLE) RETURNS TABLE (number BIGINT, name VARCHAR)")
+        self.assertEqual(self.rows("SELECT * FROM at_least((SELECT name, x FROM t ORDER BY name), 1)"), [(0, "A"), (2, "D"), (3, None)])
+        self.assertEqual(self.rows("SELECT * FROM at_least('t', least => NULL)"), [])
+        self.assertEqual(self.rows("SELECT * FROM at_least((SELECT x, name FROM t WHERE x < 0), 0)"), [])
+        self.assertIn('the table has no column "x", but name', self.error("SELECT * FROM at_least((SELECT name FROM t), 0)"))
+        self.assertIn('column "x" is f64 in Rust', self.error("SELECT * FROM at_least((SELECT name, name AS x FROM t), 0)"))
+        self.create("below(n BIGINT) RETURNS TABLE (number BIGINT)")
+        self.assertEqual(self.rows("SELECT count(*), sum(number) FROM below(50000)"), [(50000, 49999 * 25000)])
+        self.create("spread() RETURNS TABLE (b BOOLEAN, t VARCHAR, f REAL, bytes BYTEA)")
+        self.assertEqual(self.rows("SELECT * FROM spread()"), [(True, "a", 0.5, b"\x01\x02"), (False, "b", -1.0, b"")])
+        self.create("spread() RETURNS TABLE (b BOOLEAN, t VARCHAR)")
+        self.assertIn("function spread", self.error("SELECT * FROM spread()"))
+
+    def test_a_list_of_structs_is_a_table_of_its_row(self):
+        self.create("total(items STRUCT(n BIGINT)[]) RETURNS BIGINT")
+        items = "SELECT k, array_agg(CASE WHEN a < 9 THEN struct(a AS n) END) AS items FROM (SELECT a % 3 AS k, a FROM range(10) AS r(a)) AS s GROUP BY k"
+        self.assertEqual(self.rows(f"SELECT total(items) FROM ({items}) AS g ORDER BY k"), [(9,), (12,), (15,)])
 
 
 if __name__ == "__main__":

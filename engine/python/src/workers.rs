@@ -18,8 +18,8 @@ use super::process::Process;
 const IDLE_MAX: usize = 8;
 const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// Calls at once, for each thread of a query.
-const CALLS_PER_THREAD: usize = 4;
+/// Calls at once, for each thread of a query. More of them take the processors from queries, and get less done.
+const CALLS_PER_THREAD: usize = 2;
 
 /// What functions in Python may have; who runs the engine decides it.
 #[derive(Debug, Clone)]

@@ -42,3 +42,26 @@ fn initial(name: &str) -> Result<Option<String>, String> {
 fn breaks(a: i64) -> i64 {
     49 / a
 }
+
+#[quiver::table_function]
+fn at_least(t: quiver::Table, least: f64) -> Result<Vec<(i64, Option<String>)>, String> {
+    let (values, names) = (t.column::<f64>("x")?, t.column::<&str>("name")?);
+    let found = (0..t.rows()).filter(|row| values.get(*row).map_or(false, |x| x >= least));
+    Ok(found.map(|row| (row as i64, names.get(row).map(str::to_uppercase))).collect())
+}
+
+#[quiver::table_function]
+fn below(n: i64) -> Vec<(i64,)> {
+    (0..n).map(|number| (number,)).collect()
+}
+
+#[quiver::table_function]
+fn spread() -> Vec<(bool, &'static str, f32, Vec<u8>)> {
+    vec![(true, "a", 0.5, vec![1, 2]), (false, "b", -1.0, vec![])]
+}
+
+/// Of a list of structs, which is a table of its own in each row.
+#[quiver::function]
+fn total(items: quiver::Table) -> Result<i64, String> {
+    Ok(items.column::<i64>("n")?.iter().flatten().sum())
+}

@@ -1,7 +1,9 @@
 //! Arguments: arrays in [Arrow's C data interface](https://arrow.apache.org/docs/format/CDataInterface.html), and their values in Rust.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::os::raw::{c_char, c_void};
 
 #[repr(C)]
@@ -15,6 +17,25 @@ pub struct ArrowSchema {
     dictionary: *const ArrowSchema,
     release: *const c_void,
     private_data: *const c_void,
+}
+
+impl ArrowSchema {
+    fn format(&self) -> Cow<'_, str> {
+        // SAFETY: a schema has a format.
+        unsafe { CStr::from_ptr(self.format) }.to_string_lossy()
+    }
+
+    /// Of the children of a struct.
+    pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {
+        // SAFETY: there are so many children, and a field of a struct has a name.
+        (0..self.n_children as usize).map(|at| unsafe { CStr::from_ptr((**self.children.add(at)).name) }.to_string_lossy()).collect()
+    }
+
+    pub(crate) fn child(&self, at: usize) -> &ArrowSchema {
+        assert!((at as i64) < self.n_children);
+        // SAFETY: there are so many children.
+        unsafe { &**self.children.add(at) }
+    }
 }
 
 #[repr(C)]
@@ -31,6 +52,14 @@ pub struct ArrowArray {
     pub(crate) private_data: *const c_void,
 }
 
+impl ArrowArray {
+    pub(crate) fn child(&self, at: usize) -> &ArrowArray {
+        assert!((at as i64) < self.n_children);
+        // SAFETY: there are so many children.
+        unsafe { &**self.children.add(at) }
+    }
+}
+
 /// An array of values that are `T` in Rust.
 pub struct Column<'a, T> {
     validity: *const u8,
@@ -38,38 +67,45 @@ pub struct Column<'a, T> {
     values: *const u8,
     /// Those of texts.
     bytes: *const u8,
-    of: PhantomData<(&'a ArrowArray, T)>,
+    pub(crate) schema: &'a ArrowSchema,
+    pub(crate) array: &'a ArrowArray,
+    of: PhantomData<T>,
 }
 
 impl<'a, T> Column<'a, T> {
-    fn of(array: &'a ArrowArray) -> Column<'a, T> {
+    pub(crate) fn of(schema: &'a ArrowSchema, array: &'a ArrowArray) -> Column<'a, T> {
         // SAFETY: there are so many buffers.
         let buffer = |at: usize| if (at as i64) < array.n_buffers { unsafe { *array.buffers.add(at) } } else { std::ptr::null() };
-        Column { validity: buffer(0), values: buffer(1), bytes: buffer(2), of: PhantomData }
+        Column { validity: buffer(0), values: buffer(1), bytes: buffer(2), schema, array, of: PhantomData }
     }
 
     #[inline(always)]
-    fn is_valid(&self, row: usize) -> bool {
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
         // SAFETY: there is a bit for each row.
         self.validity.is_null() || unsafe { *self.validity.add(row / 8) } >> (row % 8) & 1 != 0
     }
 
+    /// Where the value of a row lies, in bytes or in the items of a list.
+    #[inline(always)]
+    pub(crate) fn range(&self, row: usize) -> Range<usize> {
+        let offsets: *const i32 = self.values.cast();
+        // SAFETY: there is one offset more than rows.
+        unsafe { *offsets.add(row) as usize..*offsets.add(row + 1) as usize }
+    }
+
     #[inline(always)]
     fn bytes(&self, row: usize) -> &'a [u8] {
-        let offsets: *const i32 = self.values.cast();
-        // SAFETY: there is one offset more than rows, and they lie within the bytes.
-        unsafe {
-            let (start, end) = (*offsets.add(row) as usize, *offsets.add(row + 1) as usize);
-            match end - start {
-                0 => &[],
-                length => std::slice::from_raw_parts(self.bytes.add(start), length),
-            }
+        let range = self.range(row);
+        match range.len() {
+            0 => &[],
+            // SAFETY: offsets lie within the bytes.
+            length => unsafe { std::slice::from_raw_parts(self.bytes.add(range.start), length) },
         }
     }
 }
 
-/// A type of a parameter: `bool`, integers, `f32`, `f64`, `&str`, `&[u8]`, and `Option` of these. Dates are `i32` days, times and timestamps `i64` in
-/// their unit.
+/// A type of a parameter: `bool`, integers, `f32`, `f64`, `&str`, `&[u8]`, `Option` of these, and [`Table`](crate::Table). Dates are `i32` days,
+/// times and timestamps `i64` in their unit.
 pub trait Argument<'a>: Sized {
     /// The column's type in Rust.
     type Of;
@@ -165,6 +201,15 @@ impl<'a, T: Argument<'a>> Argument<'a> for Option<T> {
     }
 }
 
+/// An error, without its subject, if the array has another type.
+pub(crate) fn column<'a, T: Argument<'a>>(schema: &'a ArrowSchema, array: &'a ArrowArray) -> Result<Column<'a, T::Of>, String> {
+    let format = schema.format();
+    match T::fits(&format) && schema.dictionary.is_null() {
+        true => Ok(Column::of(schema, array)),
+        false => Err(format!("is {} in Rust, which is not the declared type (Arrow's \"{}\")", std::any::type_name::<T>(), format)),
+    }
+}
+
 /// The columns of a batch, one after the other.
 pub struct Arguments<'a> {
     schema: &'a ArrowSchema,
@@ -186,17 +231,8 @@ impl<'a> Arguments<'a> {
             return Err(format!("the function in Rust has more than {} parameters", at));
         }
         self.next += 1;
-        // SAFETY: there are so many children.
-        let (schema, array) = unsafe { (&**self.schema.children.add(at), &**self.array.children.add(at)) };
-        // SAFETY: a schema has a format.
-        let format = unsafe { CStr::from_ptr(schema.format) }.to_string_lossy();
-        match T::fits(&format) && schema.dictionary.is_null() {
-            true => Ok(Column::of(array)),
-            false => {
-                let rust = std::any::type_name::<T>();
-                Err(format!("parameter {} is {} in Rust, which is not the declared type (Arrow's \"{}\")", at + 1, rust, format))
-            }
-        }
+        let (schema, array) = (self.schema.child(at), self.array.child(at));
+        column::<T>(schema, array).map_err(|refused| format!("parameter {} {}", at + 1, refused))
     }
 
     /// The number of rows; an error if there are more columns.

@@ -55,7 +55,11 @@ impl<R: Returned, E: Display> Returned for Result<R, E> {
 /// # Safety
 /// `result` may be written.
 #[inline(always)]
-pub unsafe fn results<R: Returned>(rows: usize, result: *mut ArrowArray, function: impl Fn(usize) -> Option<R>) -> Result<(), String> {
+pub unsafe fn results<R: Returned>(
+    rows: usize,
+    result: *mut ArrowArray,
+    mut function: impl FnMut(usize) -> Option<R>,
+) -> Result<(), String> {
     let mut builder = <R::Value as Value>::Builder::with_rows(rows)?;
     let mut validity: Option<Bits> = None;
     for row in 0..rows {

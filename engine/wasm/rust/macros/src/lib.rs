@@ -1,4 +1,4 @@
-//! `#[quiver::function]`: the export of a function.
+//! `#[quiver::function]` and `#[quiver::table_function]`: the export of a function.
 
 use proc_macro::{Delimiter, TokenStream, TokenTree};
 
@@ -7,13 +7,27 @@ use proc_macro::{Delimiter, TokenStream, TokenTree};
 /// Parameters are what `quiver::Argument` is implemented for, the result is what `quiver::Returned` is implemented for.
 #[proc_macro_attribute]
 pub fn function(_: TokenStream, item: TokenStream) -> TokenStream {
-    match exported(item.clone()) {
+    with_export(item, "results")
+}
+
+/// Exports a function of tables, so that `CREATE FUNCTION … RETURNS TABLE … LANGUAGE wasm` finds it by its name. It is called once.
+///
+/// Parameters are `quiver::Table` and what `quiver::Argument` is implemented for, the result is what `quiver::ReturnedRows` is implemented for: a
+/// vector of tuples, or a `Result` of one.
+#[proc_macro_attribute]
+pub fn table_function(_: TokenStream, item: TokenStream) -> TokenStream {
+    with_export(item, "table_results")
+}
+
+/// `results` turns what the function returns into an array.
+fn with_export(item: TokenStream, results: &str) -> TokenStream {
+    match exported(item.clone(), results) {
         Ok(export) => [item, export].into_iter().collect(),
         Err(message) => [item, format!("compile_error!({message:?});").parse().unwrap()].into_iter().collect(),
     }
 }
 
-fn exported(item: TokenStream) -> Result<TokenStream, &'static str> {
+fn exported(item: TokenStream, results: &str) -> Result<TokenStream, &'static str> {
     let mut tokens = item.into_iter().skip_while(|token| token.to_string() != "fn").skip(1);
     let name = tokens.next().ok_or("#[quiver::function] is for functions")?.to_string();
     let parameters = match tokens.next() {
@@ -21,7 +35,7 @@ fn exported(item: TokenStream) -> Result<TokenStream, &'static str> {
         _ => return Err("a function of Quiver has no generic parameters"),
     };
     let types = types_of(parameters)?;
-    let text = format!("::quiver::__export_function!({name}, {name:?}, {});", types.join(", "));
+    let text = format!("::quiver::__export_function!({name}, {name:?}, {results}, {});", types.join(", "));
     text.parse().map_err(|_| "the types of the parameters cannot be read")
 }
 
