@@ -86,6 +86,9 @@ bench-functions: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),
 	@$(PYTHON) bench/functions.py
 	@$(PYTHON) bench/kernels --functions --alone --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)
 
+bench-groups: deps build $(PYTHON_READY) ## db-benchmark's questions about groups and joins, ranks and sets of groups, beside DuckDB; THREADS, ARGS='--rows 1000000 --switch quiver.rank_limits'
+	@$(PYTHON) bench/groups.py --threads $(THREADS) $(ARGS)
+
 bench-arrays: deps build $(PYTHON_READY) ## regions of arrays beside h5py, Zarr and numpy; ARGS='--size 256'
 	@$(PYTHON) bench/arrays.py $(ARGS)
 

@@ -13,7 +13,7 @@ static const double *items(const struct ArrowArray *column) { return quiver_valu
 /* Makes `result` an array of tensors of so many numbers each. */
 static double *tensors(struct ArrowArray *result, int64_t rows, int64_t size) {
     const void **buffers = (const void **)quiver_alloc(sizeof(void *));
-    struct ArrowArray **children = (struct ArrowArray **)quiver_alloc(sizeof(void *) + sizeof(struct ArrowArray));
+    struct ArrowArray **children = (struct ArrowArray **)quiver_alloc(2 * sizeof(void *) + sizeof(struct ArrowArray));
     if (!buffers || !children) return 0;
     struct ArrowArray *child = children[0] = (struct ArrowArray *)(children + 2);
     *child = (struct ArrowArray){0};

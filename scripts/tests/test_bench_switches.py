@@ -41,7 +41,14 @@ class Switches(unittest.TestCase):
         self.assertTrue(names)
         # Promises and no optimisations; one of writes, which bench/writes.py measures; and those of kernels, which TPC-H has not.
         names -= {"quiver.durability", "quiver.consistency", "quiver.direct_inserts", "quiver.pushdown", "quiver.statement_timeout_ms"}
-        names -= {"quiver.precopy", "quiver.nearest_rows", "quiver.product_of_tables", "quiver.results_in_place"}
+        names -= {
+            "quiver.precopy",
+            "quiver.nearest_rows",
+            "quiver.rank_limits",
+            "quiver.rank_windows",
+            "quiver.product_of_tables",
+            "quiver.results_in_place",
+        }
         # Limits of functions.
         names -= {"quiver.function_timeout_ms", "quiver.function_memory_bytes"}
         measured = {setting.split(" = ")[0] for settings in SWITCHES.values() for setting in settings}

@@ -161,6 +161,8 @@ class RustFunctions(unittest.TestCase):
         self.create("total(items STRUCT(n BIGINT)[]) RETURNS BIGINT")
         items = "SELECT k, array_agg(CASE WHEN a < 9 THEN struct(a AS n) END) AS items FROM (SELECT a % 3 AS k, a FROM range(10) AS r(a)) AS s GROUP BY k"
         self.assertEqual(self.rows(f"SELECT total(items) FROM ({items}) AS g ORDER BY k"), [(9,), (12,), (15,)])
+        self.create("items_of(lists BIGINT[][]) RETURNS BIGINT")
+        self.assertIn("a list of other values than structs is no table", self.error("SELECT items_of([[1], [2, 3]])"))
 
 
 if __name__ == "__main__":

@@ -106,8 +106,8 @@ impl Console {
     }
 
     fn list_functions(&mut self, pattern: Option<&str>) -> Result<()> {
-        // A function has a row for each of its signatures. Of its description the first sentence is enough here.
-        let sql = "SELECT routine_name AS name, coalesce(min(syntax_example), '') AS usage, \
+        // A function has a row for each of its definitions. Of its description the first sentence is enough here.
+        let sql = "SELECT routine_name AS name, coalesce(array_to_string(array_sort(array_agg(DISTINCT syntax_example)), '; '), '') AS usage, \
                    coalesce(split_part(split_part(btrim(min(description), chr(10) || ' '), chr(10), 1), '. ', 1), '') AS meaning \
                    FROM information_schema.routines GROUP BY routine_name ORDER BY routine_name";
         self.show_rows(sql, pattern, "there are no such functions")

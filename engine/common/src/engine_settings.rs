@@ -27,6 +27,10 @@ extensions_options! {
         pub skip_rows: bool, default = true
         /// Keeps of the rows ordered by l2_distance only those that can be among the first, and gives up on the others early.
         pub nearest_rows: bool, default = true
+        /// Leaves out, before a sort, rows that cannot be among the first of their group.
+        pub rank_limits: bool, default = true
+        /// Counts ranks in one pass over sorted rows.
+        pub rank_windows: bool, default = true
         /// Multiplies tables of blocks where they lie, where a query says the product as a join.
         pub product_of_tables: bool, default = true
         /// Makes the blocks of a result where they lie in the table that it is stored in.
@@ -49,7 +53,7 @@ extensions_options! {
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 18] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -57,6 +61,8 @@ pub const NAMES: [&str; 16] = [
     "quiver.direct_inserts",
     "quiver.skip_rows",
     "quiver.nearest_rows",
+    "quiver.rank_limits",
+    "quiver.rank_windows",
     "quiver.product_of_tables",
     "quiver.results_in_place",
     DURABILITY,

@@ -8,6 +8,8 @@ pub mod matrix;
 pub mod nearest;
 pub mod numeric;
 pub mod precopy;
+pub mod rank_limit;
+pub mod ranks;
 pub mod scalar;
 pub mod table_argument;
 pub mod threads;

@@ -35,6 +35,10 @@ const TICK: Duration = Duration::from_millis(10);
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 /// Beyond the limit of a call, the process ends by itself if the engine is gone.
 const GRACE_S: u64 = 10;
+/// Allocations up to this size, in bytes, come from memory that was used before: the largest that glibc permits.
+const REUSED_BYTES_MAX: &str = "33554432";
+/// How much free memory, in bytes, a process keeps.
+const FREE_BYTES_MAX: &str = "67108864";
 /// Files in memory that are larger are emptied after a call.
 const KEPT_BYTES_MAX: u64 = 32 << 20;
 
@@ -87,6 +91,8 @@ impl Process {
         }
         // An arena of memory for each thread counts against the limit.
         command.env("MALLOC_ARENA_MAX", "2");
+        // What an expression allocates for a moment is reused, and not given back to the system, which would clear it again.
+        command.env("MALLOC_MMAP_THRESHOLD_", REUSED_BYTES_MAX).env("MALLOC_TRIM_THRESHOLD_", FREE_BYTES_MAX);
         command.stdin(Stdio::from(OwnedFd::from(other))).stdout(stdio(&arguments)?).stderr(stdio(&results)?);
         let child = command.spawn().map_err(|source| PythonError::Start { path: interpreter.to_path_buf(), source })?;
         // The copies of the descriptors here are closed, so that the end of the process is seen.

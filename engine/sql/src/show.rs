@@ -2,7 +2,7 @@
 
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
+use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set, ShowStatementFilter};
 
 use super::settings::{STORE_SETTINGS, shown_name, unknown_setting};
 use common::engine_settings::NAMES;
@@ -30,10 +30,23 @@ pub fn rewrite_show(state: &SessionState, statement: Statement) -> Result<Statem
     }
 }
 
-/// SHOW TABLES, SHOW SCHEMAS and SHOW VIEWS.
+/// A row for each definition; DataFusion combines the definitions of a name with each other.
+const FUNCTIONS: &str = "SELECT DISTINCT routine_name AS function_name, data_type AS return_type, syntax_example, function_type, description \
+     FROM information_schema.routines WHERE routine_type = 'FUNCTION'";
+
+/// SHOW TABLES, SHOW SCHEMAS, SHOW VIEWS and SHOW FUNCTIONS.
 fn listing_query(statement: &ast::Statement) -> Option<String> {
     const TABLES: &str = "SELECT table_schema, table_name, table_type FROM information_schema.tables \
          WHERE table_schema NOT IN ('information_schema', 'system')";
+    if let ast::Statement::ShowFunctions { filter } = statement {
+        let condition = match filter {
+            None => String::new(),
+            Some(ShowStatementFilter::Like(pattern)) => format!(" AND routine_name LIKE '{}'", pattern.replace('\'', "''")),
+            Some(ShowStatementFilter::ILike(pattern)) => format!(" AND routine_name ILIKE '{}'", pattern.replace('\'', "''")),
+            Some(_) => return None,
+        };
+        return Some(format!("{FUNCTIONS}{condition} ORDER BY 1, 3, 2"));
+    }
     if !matches!(statement, ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }) {
         return None;
     }

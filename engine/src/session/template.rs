@@ -83,6 +83,8 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(TableOrder));
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
+    rules.push(Arc::new(kernels::rank_limit::RankLimits));
+    rules.push(Arc::new(kernels::ranks::RankWindows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));
     rules
 }

@@ -112,6 +112,19 @@ impl Db {
         }
     }
 
+    /// The rows with a switch on, which puts an operator into the plan, and which are those with it off.
+    pub fn rows_either_way(&self, switch: &str, operator: &str, sql: &str) -> Vec<String> {
+        let plan = || self.run(&format!("EXPLAIN {sql}")).text();
+        self.run(&format!("SET quiver.{switch} = false"));
+        assert!(!plan().contains(operator), "{}", plan());
+        let expected = self.rows(sql);
+        self.run(&format!("SET quiver.{switch} = true"));
+        assert!(plan().contains(operator), "{sql}: {}", plan());
+        let found = self.rows(sql);
+        assert!(found == expected, "{sql}\n{found:?}\n{expected:?}");
+        found
+    }
+
     pub fn rows(&self, sql: &str) -> Vec<String> {
         self.run(sql).rows()
     }

@@ -65,3 +65,9 @@ fn spread() -> Vec<(bool, &'static str, f32, Vec<u8>)> {
 fn total(items: quiver::Table) -> Result<i64, String> {
     Ok(items.column::<i64>("n")?.iter().flatten().sum())
 }
+
+/// Of lists, which are no table.
+#[quiver::function]
+fn items_of(lists: quiver::Table) -> Result<i64, String> {
+    Ok(lists.column::<i64>("item")?.iter().flatten().sum())
+}

@@ -8,6 +8,8 @@ mod matrices;
 mod messages;
 mod nearest;
 mod quantiles;
+mod rank_limits;
+mod ranks;
 mod regression;
 mod temporary_tables;
 mod tensors;

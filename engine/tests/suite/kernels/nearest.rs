@@ -64,18 +64,8 @@ fn query_vector(seed: u64) -> String {
     literal(&numbers(WIDTH, 10_000, seed))
 }
 
-/// The rows with the switch on, which are those with it off.
 fn same(db: &Db, sql: &str) -> Vec<String> {
-    db.run("SET quiver.nearest_rows = false");
-    let plan = db.run(&format!("EXPLAIN {sql}")).text();
-    assert!(!plan.contains("NearestExec"), "{plan}");
-    let expected = db.rows(sql);
-    db.run("SET quiver.nearest_rows = true");
-    let plan = db.run(&format!("EXPLAIN {sql}")).text();
-    assert!(plan.contains("NearestExec"), "{sql}: {plan}");
-    let found = db.rows(sql);
-    assert!(found == expected, "{sql}\n{found:?}\n{expected:?}");
-    found
+    db.rows_either_way("nearest_rows", "NearestExec", sql)
 }
 
 #[test]

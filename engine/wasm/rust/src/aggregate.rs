@@ -77,7 +77,7 @@ pub unsafe fn update<'a, A: Aggregate<'a>>(
 ) -> *const u8 {
     call(|| {
         // SAFETY: promised.
-        let mut arguments = unsafe { Arguments::new(schema, arguments) };
+        let mut arguments = unsafe { Arguments::new(schema, arguments, &()) };
         let column = arguments.next::<A::Argument>()?;
         for row in 0..arguments.finish()? {
             if let Some(value) = A::Argument::value(&column, row) {

@@ -25,10 +25,14 @@ impl ArrowSchema {
         unsafe { CStr::from_ptr(self.format) }.to_string_lossy()
     }
 
+    pub(crate) fn is_struct(&self) -> bool {
+        self.format() == "+s"
+    }
+
     /// Of the children of a struct.
-    pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {
-        // SAFETY: there are so many children, and a field of a struct has a name.
-        (0..self.n_children as usize).map(|at| unsafe { CStr::from_ptr((**self.children.add(at)).name) }.to_string_lossy()).collect()
+    pub(crate) fn names(&self) -> impl Iterator<Item = &CStr> {
+        // SAFETY: a field of a struct has a name.
+        (0..self.n_children as usize).map(move |at| unsafe { CStr::from_ptr(self.child(at).name) })
     }
 
     pub(crate) fn child(&self, at: usize) -> &ArrowSchema {
@@ -219,8 +223,8 @@ pub struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// # Safety
-    /// Both describe the same struct array of the C data interface, with offsets of 0, and live for `'a`.
-    pub unsafe fn new(schema: *const ArrowSchema, array: *const ArrowArray) -> Arguments<'a> {
+    /// Both describe the same struct array of the C data interface, with offsets of 0, and live as long as `_call`.
+    pub unsafe fn new(schema: *const ArrowSchema, array: *const ArrowArray, _call: &'a ()) -> Arguments<'a> {
         // SAFETY: promised.
         unsafe { Arguments { schema: &*schema, array: &*array, next: 0 } }
     }

@@ -67,7 +67,9 @@ macro_rules! __export_function {
                 // SAFETY: the engine calls it with a batch and room for a result.
                 unsafe {
                     $crate::export::call(|| {
-                        let mut arguments = $crate::export::Arguments::new(schema, arguments);
+                        // What a function gets cannot be kept longer than the call.
+                        let call = ();
+                        let mut arguments = $crate::export::Arguments::new(schema, arguments, &call);
                         let columns = ($(arguments.next::<$parameter>()?,)*);
                         let rows = arguments.finish()?;
                         $crate::__export_function!(@rows $results, $function, columns, rows, result, $($parameter),*)

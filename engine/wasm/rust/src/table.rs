@@ -33,10 +33,15 @@ impl<'a> Table<'a> {
     /// # Errors
     /// There is no such column, or it has another type.
     pub fn column<T: Argument<'a>>(&self, name: &str) -> Result<TableColumn<'a, T>, String> {
-        let names = self.schema.names();
-        let at = match names.iter().position(|known| known == name) {
+        if !self.schema.is_struct() {
+            return Err("a list of other values than structs is no table".into());
+        }
+        let at = match self.schema.names().position(|known| known.to_bytes() == name.as_bytes()) {
             Some(at) => at,
-            None => return Err(format!("the table has no column \"{}\", but {}", name, names.join(", "))),
+            None => {
+                let names: Vec<_> = self.schema.names().map(|known| known.to_string_lossy()).collect();
+                return Err(format!("the table has no column \"{}\", but {}", name, names.join(", ")));
+            }
         };
         let values =
             column::<T>(self.schema.child(at), self.array.child(at)).map_err(|refused| format!("column \"{}\" {}", name, refused))?;

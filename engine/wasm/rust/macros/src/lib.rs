@@ -29,7 +29,7 @@ fn with_export(item: TokenStream, results: &str) -> TokenStream {
 
 fn exported(item: TokenStream, results: &str) -> Result<TokenStream, &'static str> {
     let mut tokens = item.into_iter().skip_while(|token| token.to_string() != "fn").skip(1);
-    let name = tokens.next().ok_or("#[quiver::function] is for functions")?.to_string();
+    let name = tokens.next().ok_or("this attribute is for functions")?.to_string();
     let parameters = match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group.stream(),
         _ => return Err("a function of Quiver has no generic parameters"),
