@@ -81,7 +81,7 @@ bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside
 bench-objects: deps build $(PYTHON_READY) ## a million objects by their tags, beside SQLite and DuckDB; ARGS='--objects 100000'
 	@$(PYTHON) bench/objects.py $(ARGS)
 
-bench-functions: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## functions in SQL, WebAssembly and Python beside expressions, DuckDB's Python UDF and numpy, then the paper's kernels in Python; ARGS='--beside dataclay'
+bench-functions: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## functions in SQL, WebAssembly and Python beside expressions, DuckDB's Python UDF and numpy, then the paper's kernels in Python and WebAssembly; ARGS='--beside dataclay'
 	@scripts/deps.sh clients
 	@$(PYTHON) bench/functions.py
 	@$(PYTHON) bench/kernels --functions --alone --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)

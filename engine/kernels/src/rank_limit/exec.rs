@@ -156,7 +156,7 @@ impl ExecutionPlan for RankLimitExec {
 }
 
 /// Admitted rows, with the group and the key of each.
-struct Admitted {
+struct CandidateRows {
     batches: BatchCoalescer,
     full: VecDeque<RecordBatch>,
     groups: VecDeque<usize>,
@@ -165,9 +165,9 @@ struct Admitted {
     batch_bytes: usize,
 }
 
-impl Admitted {
-    fn new(schema: SchemaRef, batch_rows: usize) -> Admitted {
-        Admitted {
+impl CandidateRows {
+    fn new(schema: SchemaRef, batch_rows: usize) -> CandidateRows {
+        CandidateRows {
             batches: BatchCoalescer::new(schema, batch_rows),
             full: VecDeque::new(),
             groups: VecDeque::new(),
@@ -219,7 +219,7 @@ struct Selection {
     limit: RankLimit,
     values: Box<dyn GroupValues>,
     bounds: Bounds,
-    admitted: Admitted,
+    admitted: CandidateRows,
     /// Admitted rows are looked at again when they have this size.
     review_bytes: usize,
     admitted_bytes_max: usize,
@@ -261,7 +261,7 @@ impl Selection {
         Ok(Selection {
             values: new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?,
             bounds: Bounds::new(limit.kind, limit.ties_are_equal, limit.k),
-            admitted: Admitted::new(Arc::clone(schema), batch_rows),
+            admitted: CandidateRows::new(Arc::clone(schema), batch_rows),
             review_bytes: admitted_bytes_max / 4,
             admitted_bytes_max,
             groups_bytes_max: limit_bytes / GROUPS_ONE_OF,
@@ -298,7 +298,7 @@ impl Selection {
 
     /// Drops admitted rows that better ones have followed. The size of those that stay, in bytes.
     fn review(&mut self) -> Result<usize> {
-        let mut left = Admitted::new(self.admitted.batches.schema(), self.batch_rows);
+        let mut left = CandidateRows::new(self.admitted.batches.schema(), self.batch_rows);
         self.admitted.finish()?;
         while let Some((batch, groups, keys)) = self.admitted.pop() {
             let stays = self.still_admitted(&groups, &keys);
@@ -312,7 +312,7 @@ impl Selection {
     /// The next admitted rows, after `finish`, without those that better ones have followed. `None` if there are no more.
     fn next_admitted(&mut self) -> Result<Option<RecordBatch>> {
         let Some((batch, groups, keys)) = self.admitted.pop() else {
-            self.admitted = Admitted::new(self.admitted.batches.schema(), self.batch_rows);
+            self.admitted = CandidateRows::new(self.admitted.batches.schema(), self.batch_rows);
             self.review_bytes = self.admitted_bytes_max / 4;
             return Ok(None);
         };

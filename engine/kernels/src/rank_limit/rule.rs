@@ -46,7 +46,7 @@ impl PhysicalOptimizerRule for RankLimits {
             let mut bounds: Vec<(usize, usize)> = split_conjunction(filter.predicate()).into_iter().filter_map(upper_bound).collect();
             bounds.sort_by_key(|(_, k)| *k);
             for (column, k) in bounds {
-                if let Some(Limited { plan: input, .. }) = limited(filter.input(), column, k)? {
+                if let Some(LimitedPlan { plan: input, .. }) = limited(filter.input(), column, k)? {
                     return replace_children_if_necessary(node, vec![input]).map(Transformed::yes);
                 }
             }
@@ -102,19 +102,19 @@ fn window_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
 }
 
 /// A plan with the operator in it.
-struct Limited {
+struct LimitedPlan {
     plan: Arc<dyn ExecutionPlan>,
     /// The function that computes the rank, in the columns of the plan. `None` above a projection.
     rank: Option<Arc<dyn WindowExpr>>,
 }
 
 /// `None` if the column is no rank, or if rows cannot be left out.
-fn limited(plan: &Arc<dyn ExecutionPlan>, column: usize, k: usize) -> Result<Option<Limited>> {
+fn limited(plan: &Arc<dyn ExecutionPlan>, column: usize, k: usize) -> Result<Option<LimitedPlan>> {
     let Some(input) = only_child(plan) else { return Ok(None) };
     let below = if let Some(functions) = window_of(plan) {
         let found = match column.checked_sub(input.schema().fields().len()) {
             Some(at) => match functions.get(at) {
-                Some(rank) => selected(input, rank, k)?.map(|plan| Limited { plan, rank: Some(Arc::clone(rank)) }),
+                Some(rank) => selected(input, rank, k)?.map(|plan| LimitedPlan { plan, rank: Some(Arc::clone(rank)) }),
                 None => None,
             },
             None => limited(input, column, k)?,
@@ -123,7 +123,7 @@ fn limited(plan: &Arc<dyn ExecutionPlan>, column: usize, k: usize) -> Result<Opt
         found.filter(|found| found.rank.as_ref().is_some_and(|rank| functions.iter().all(|function| is_same_rank(function, rank))))
     } else if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         match projection.expr().get(column).and_then(|projected| projected.expr.downcast_ref::<Column>()) {
-            Some(column) => limited(input, column.index(), k)?.map(|found| Limited { rank: None, ..found }),
+            Some(column) => limited(input, column.index(), k)?.map(|found| LimitedPlan { rank: None, ..found }),
             None => None,
         }
     } else if keeps_all_rows(plan) {
@@ -131,8 +131,8 @@ fn limited(plan: &Arc<dyn ExecutionPlan>, column: usize, k: usize) -> Result<Opt
     } else {
         None
     };
-    let Some(Limited { plan: input, rank }) = below else { return Ok(None) };
-    Ok(Some(Limited { plan: replace_children_if_necessary(Arc::clone(plan), vec![input])?, rank }))
+    let Some(LimitedPlan { plan: input, rank }) = below else { return Ok(None) };
+    Ok(Some(LimitedPlan { plan: replace_children_if_necessary(Arc::clone(plan), vec![input])?, rank }))
 }
 
 fn only_child(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
