@@ -43,8 +43,8 @@ mod versions;
 pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{
-    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrefetchSettings, PrincipalRecord,
-    SegmentRecord, TIER_OPTION, TIER_POLICY_OPTION, TableId, TableRecord, VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, ENCODING_OPTION, GrantObject, GrantRecord, NamedSnapshot, PLAIN, PrefetchSettings,
+    PrincipalRecord, SegmentRecord, TIER_OPTION, TIER_POLICY_OPTION, TableId, TableRecord, VersionRecord, ViewRecord,
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;

@@ -19,7 +19,8 @@ class InSegments:
     def fill(self):
         text = [f"a text that is longer than a view holds: {n}" for n in range(ROWS)]
         self.written = pa.table({"n": range(ROWS), "x": numpy.arange(ROWS) / 2, "t": text})
-        self.con.write("mapped", self.written, mode="replace")
+        self.con.sql("CREATE TABLE mapped (n BIGINT, x DOUBLE, t VARCHAR) WITH (encoding = 'plain')")
+        self.con.write("mapped", self.written, mode="append")
 
     def assert_mapped(self, address: int, length: int):
         """Asserts that the bytes are in a sealed segment of this store, mapped read-only."""
@@ -94,6 +95,21 @@ class HandOff(InSegments, unittest.TestCase):
         self.con.sql("INSERT INTO mapped VALUES (-2, 0.5, 'newer')")
         self.assertEqual(table.arrow().num_rows, 1)
         self.con.sql("ROLLBACK")
+
+    def test_columns_that_are_stored_in_fewer_bytes_are_decoded(self):
+        self.connect("--hand-off", "*")
+        zone = "i % 5 > 0 AND i % 7 > 0"
+        self.con.sql(
+            "CREATE TABLE encoded AS SELECT i AS n, (i % 100)::SMALLINT AS s, (i % 200)::UBIGINT AS u, (i % 50 - 25)::DECIMAL(15, 2) / 4 AS d,"
+            " (i % 90)::DECIMAL(30, 3) AS long, DATE '1992-01-01' + (i % 900)::INT AS day, TIMESTAMP '1970-01-01' + INTERVAL '1 second' * (i % 60) AS t,"
+            " TIME '00:00:00' + INTERVAL '1 millisecond' * (i % 60) AS clock, 'kind ' || (i % 3) AS few, 'one of ' || (i % 2000) AS more,"
+            f" 'text ' || i AS every, CASE WHEN {zone} THEN 'kind' END AS some, CASE WHEN {zone} THEN i END AS numbers,"
+            f" encode('a', 'hex')::BYTEA AS b FROM generate_series(0, {ROWS - 1}) AS g (i)"
+        )
+        read = self.con.table("encoded").arrow()
+        self.assertEqual(read.num_rows, ROWS)
+        queried = self.con.sql("SELECT * FROM encoded").arrow()
+        self.assertEqual(read.cast(queried.schema), queried)
 
     def test_a_temporary_table_is_read_and_not_the_stored_one_of_its_name(self):
         self.connect("--hand-off", "*")

@@ -46,6 +46,7 @@ class Switches(unittest.TestCase):
             "quiver.nearest_rows",
             "quiver.rank_limits",
             "quiver.rank_windows",
+            "quiver.grouping_set_states",
             "quiver.product_of_tables",
             "quiver.results_in_place",
         }

@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.flight
 from quiver_server import Server
+from quiver_shell import QUIVER
 
 PAGE = Path(__file__).parents[2] / "docs" / "hand-off.md"
 ROWS = 300_000
@@ -41,8 +42,10 @@ class HandOff(unittest.TestCase):
         numbers = pyarrow.array(range(ROWS), pyarrow.int64())
         texts = pyarrow.compute.binary_join_element_wise("text number", numbers.cast("string"), " ")
         self.table = pyarrow.table({"a": numbers, "b": texts})
+        statement = b"CREATE TABLE flights (a BIGINT, b VARCHAR) WITH (encoding = 'plain')"
+        list(client.do_action(pyarrow.flight.Action("execute", statement)))
         writer, answers = client.do_put(
-            pyarrow.flight.FlightDescriptor.for_command(b'{"table": "flights", "mode": "create"}'), self.table.schema
+            pyarrow.flight.FlightDescriptor.for_command(b'{"table": "flights", "mode": "append"}'), self.table.schema
         )
         writer.write_table(self.table)
         writer.done_writing()

@@ -29,8 +29,12 @@ extensions_options! {
         pub nearest_rows: bool, default = true
         /// Leaves out, before a sort, rows that cannot be among the first of their group.
         pub rank_limits: bool, default = true
+        /// Groups and adds up rows in the scan, by the codes and small integers that segments have.
+        pub store_aggregates: bool, default = true
         /// Counts ranks in one pass over sorted rows.
         pub rank_windows: bool, default = true
+        /// Groups rows by all keys once, and by the sets of ROLLUP, CUBE and GROUPING SETS only the states of these groups.
+        pub grouping_set_states: bool, default = true
         /// Multiplies tables of blocks where they lie, where a query says the product as a join.
         pub product_of_tables: bool, default = true
         /// Makes the blocks of a result where they lie in the table that it is stored in.
@@ -53,7 +57,7 @@ extensions_options! {
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 20] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -63,6 +67,8 @@ pub const NAMES: [&str; 18] = [
     "quiver.nearest_rows",
     "quiver.rank_limits",
     "quiver.rank_windows",
+    "quiver.store_aggregates",
+    "quiver.grouping_set_states",
     "quiver.product_of_tables",
     "quiver.results_in_place",
     DURABILITY,

@@ -11,6 +11,8 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
+use pmem_store::segment::TYPE_METADATA;
+
 use crate::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, TENSOR};
 
 /// The prefix of our own metadata keys.
@@ -79,7 +81,9 @@ fn whole_numbers(precision: u8, scale: i8) -> Option<DataType> {
 /// field numbers in their own files, mean nothing here.
 pub fn kept_metadata(field: &Field) -> HashMap<String, String> {
     let is_tensor = is_tensor(field);
-    let is_kept = |key: &str| key.starts_with(OWN_METADATA) || (is_tensor && [EXTENSION_NAME, EXTENSION_METADATA].contains(&key));
+    // Of a segment's file, whose rows may come in as others do.
+    let is_own = |key: &str| key.starts_with(OWN_METADATA) && key != TYPE_METADATA;
+    let is_kept = |key: &str| is_own(key) || (is_tensor && [EXTENSION_NAME, EXTENSION_METADATA].contains(&key));
     field.metadata().iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 

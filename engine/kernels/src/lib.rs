@@ -3,6 +3,7 @@
 pub mod aggregate;
 pub mod cluster;
 pub mod gather;
+pub mod grouping_sets;
 pub mod lists_of_lists;
 pub mod matrix;
 pub mod nearest;

@@ -76,8 +76,8 @@ impl<'a> KeyRanges<'a> {
         let Some(last) = part.batch_count().checked_sub(1) else { return Ok(None) };
         let converter = RowConverter::new(self.fields.clone())?;
         let key = |batch: usize, row: usize| -> Result<Vec<u8>> {
-            let columns = part.batch(batch, &self.columns)?.slice(row, 1);
-            let rows = converter.convert_columns(columns.columns())?;
+            let columns = part.decoded(&part.stored_batch(batch, &self.columns)?, &self.columns, row, 1)?;
+            let rows = converter.convert_columns(&columns)?;
             Ok(rows.row(0).as_ref().to_vec())
         };
         let (min, max) = (key(0, 0)?, key(last, part.batch_rows(last).len().saturating_sub(1))?);

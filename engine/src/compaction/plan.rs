@@ -79,7 +79,7 @@ impl ReadPlan {
 
     /// The memory need, without the row positions.
     pub fn need(&self) -> Need {
-        let bytes: usize = self.sorted.iter().map(|part| part.size_bytes() as usize).sum();
+        let bytes: usize = self.sorted.iter().map(|part| part.memory_bytes() as usize).sum();
         match bytes {
             0 => Need { fixed_bytes: self.merge_bytes, ..Need::default() },
             _ => Need {
@@ -162,5 +162,5 @@ fn scan(table: &TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usi
 }
 
 fn zone_bytes(part: &Arc<ScanPart>) -> usize {
-    part.size_bytes() as usize / part.zone_count().max(1)
+    part.memory_bytes() as usize / part.zone_count().max(1)
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use pmem_store::{HandOff, StoreError, TableSnapshot, Tier};
+use pmem_store::{HandOff, Segment, StoreError, TableSnapshot, Tier};
 
 use super::Session;
 use crate::queries::StatementKind;
@@ -27,7 +27,7 @@ const PIECES_MAX: usize = 10_000;
 #[derive(Debug, PartialEq)]
 pub struct MappedTable {
     pub version: u64,
-    /// The requested columns as declared; a file may store them in a narrower type.
+    /// The requested columns as declared; a file may store them in another type.
     pub schema: SchemaRef,
     /// In the order of the rows.
     pub parts: Vec<MappedPart>,
@@ -80,21 +80,30 @@ impl Session {
     }
 
     /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's user needs
-    /// SELECT. The audit shows it as `MAP main.t`.
+    /// SELECT. A file with columns that are stored in another type than the physical one is only for who can decode them. The audit shows it as
+    /// `MAP main.t`.
     pub fn mapped_table(
         &self,
         schema: &str,
         table: &str,
         columns: Option<&[String]>,
         rows: Option<Range<u64>>,
+        can_decode: bool,
     ) -> Result<MappedTable, EngineError> {
         let entry = self.register_statement(&format!("MAP {}", full_name(schema, table)));
-        let mapped = self.map(schema, table, columns, rows);
+        let mapped = self.map(schema, table, columns, rows, can_decode);
         let row_count = mapped.as_ref().map_or(0, MappedTable::rows);
         entry.close(StatementKind::Query, row_count, mapped)
     }
 
-    fn map(&self, schema: &str, table: &str, columns: Option<&[String]>, rows: Option<Range<u64>>) -> Result<MappedTable, EngineError> {
+    fn map(
+        &self,
+        schema: &str,
+        table: &str,
+        columns: Option<&[String]>,
+        rows: Option<Range<u64>>,
+        can_decode: bool,
+    ) -> Result<MappedTable, EngineError> {
         self.check_not_failed()?;
         let now = self.catalog.now()?;
         let version = now.snapshot.version();
@@ -111,7 +120,7 @@ impl Session {
         let mut numbering = RowWindow { next: 0, window: rows.unwrap_or(0..u64::MAX) };
         let mut parts = Vec::new();
         for part in &statistics.parts {
-            push(&mut parts, mapped(part, &columns, &mut numbering));
+            push(&mut parts, mapped(part, &columns, can_decode, &mut numbering));
         }
         let schema = stored.schema().project(&columns).map_err(StoreError::from)?;
         Ok(MappedTable { version, schema: Arc::new(schema), parts })
@@ -143,10 +152,11 @@ impl RowWindow {
 }
 
 /// The requested rows of a part; `None` if there are none.
-fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Option<MappedPart> {
+fn mapped(part: &ScanPart, columns: &[usize], can_decode: bool, numbering: &mut RowWindow) -> Option<MappedPart> {
     let first = numbering.next;
     // A copy in memory is nobody else's, and an object store has no file here.
-    let in_file = part.segment().filter(|segment| matches!(segment.durable_tier(), Tier::Pmem | Tier::Disk)).zip(part.places(columns));
+    let is_file = |segment: &&Arc<Segment>| matches!(segment.durable_tier(), Tier::Pmem | Tier::Disk);
+    let in_file = part.segment().filter(is_file).filter(|_| can_decode || !part.is_encoded(columns)).zip(part.places(columns));
     let mut pieces = 0;
     let mut batches = Vec::new();
     for index in 0..part.batch_count() {

@@ -23,6 +23,7 @@ use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFram
 use table::catalog::file_readers;
 use table::scan::await_join_filters::AwaitJoinFilters;
 use table::scan::skip_rows::SkipRows;
+use table::store_aggregate::StoreAggregates;
 
 /// A session's own state, without a catalog. All share DataFusion's `session_id`, which nothing reads: the engine numbers sessions
 /// itself.
@@ -77,6 +78,9 @@ fn physical_optimizer_rules() -> PhysicalRules {
     let mut rules = optimizer::physical_optimizer_rules();
     rules.push(Arc::new(NestedTopK));
     rules.push(Arc::new(RangeFrames));
+    rules.push(Arc::new(kernels::grouping_sets::GroupingSetStates));
+    // After the rule that makes plain aggregates, and before the one that replaces arithmetic.
+    rules.push(Arc::new(StoreAggregates));
     rules.push(Arc::new(FastDecimals));
     rules.push(Arc::new(AwaitJoinFilters));
     rules.push(Arc::new(SkipRows));

@@ -6,12 +6,13 @@ use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
 
 use crate::compaction::TierPolicy;
 use common::error::{EngineError, nearest};
-use pmem_store::{Store, TIER_OPTION, TIER_POLICY_OPTION, Tier};
+use pmem_store::{ENCODING_OPTION, PLAIN, Store, TIER_OPTION, TIER_POLICY_OPTION, Tier};
 use table::constraints::identifier;
 
 /// Each option with its allowed values; none if it is checked elsewhere.
-const OPTIONS: [(&str, &[&str]); 4] = [
+const OPTIONS: [(&str, &[&str]); 5] = [
     ("durability", &["sync", "async"]),
+    (ENCODING_OPTION, &["auto", PLAIN]),
     ("read_only", &["true", "false"]),
     (TIER_OPTION, &["memory", "pmem", "disk", "object"]),
     (TIER_POLICY_OPTION, &[]),

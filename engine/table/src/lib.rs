@@ -2,6 +2,7 @@
 //!
 //! - [`catalog`] — tables and views as DataFusion sees them, for one statement with its snapshot and its rights
 //! - [`scan`] — reads a table in place
+//! - [`store_aggregate`] — aggregates that run in the scan, on the stored bytes
 //! - [`write`] — writes rows, in the session's transaction ([`transactions`]) or in one of the statement's own
 //! - [`constraints`] — rules for the rows of a table, and the values of columns that a statement omits
 //! - [`definition`] — the statements that recreate a table
@@ -24,6 +25,7 @@ pub mod definition;
 pub mod physical;
 pub mod remote_tables;
 pub mod scan;
+pub mod store_aggregate;
 pub mod store_context;
 pub mod temporary;
 pub mod time_zone;

@@ -159,6 +159,13 @@ impl Db {
         wait(self.session.import(load, scan)).unwrap();
     }
 
+    /// The same into a new table whose columns are stored in their own types.
+    pub fn load_plain(&self, table: &str, batch: &RecordBatch) {
+        self.load(table, &[], &batch.slice(0, 0));
+        self.run(&format!("ALTER TABLE {table} SET (encoding = 'plain')"));
+        self.load(table, &[], batch);
+    }
+
     pub fn table(&self, name: &str) -> TableSnapshot {
         self.engine.store().snapshot().unwrap().table("main", name).unwrap().unwrap()
     }

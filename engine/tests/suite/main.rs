@@ -60,6 +60,7 @@ mod sharing;
 mod snapshots;
 mod sql_surface;
 mod statistics;
+mod store_aggregates;
 mod system_tables;
 mod tiers;
 mod time_travel;

@@ -37,7 +37,7 @@ fn a_point_query_reads_one_zone_and_counts_the_others_as_pruned() {
 fn the_report_says_in_one_line_what_was_touched_and_pruned() {
     let db = forty_zones();
     let (_, report) = pruned(&db, "SELECT id FROM t WHERE id = 100000");
-    assert_eq!(report.to_string(), "touched 65.5 kB in place, returned 8 B, 39 of 40 zones pruned");
+    assert_eq!(report.to_string(), "touched 32.8 kB in place, returned 8 B, 39 of 40 zones pruned");
 }
 
 #[test]

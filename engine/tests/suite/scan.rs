@@ -62,7 +62,7 @@ fn lies_in(data: &ArrayData, mapped: &[Range<usize>]) -> bool {
 fn every_buffer_of_an_unfiltered_scan_lies_in_the_mapping() {
     let db = Db::new();
     let columns = in_place();
-    db.load("t", &[], &nullable(columns.clone()));
+    db.load_plain("t", &nullable(columns.clone()));
     db.load("t", &[], &nullable(columns.clone()));
     let mapped = addresses(&db, "t");
     assert_eq!(mapped.len(), 2);
@@ -80,7 +80,7 @@ fn every_buffer_of_an_unfiltered_scan_lies_in_the_mapping() {
 #[test]
 fn a_column_read_through_a_view_and_a_subquery_is_still_in_place() {
     let db = Db::new();
-    db.load("t", &[], &numbers(0, ROWS as i64));
+    db.load_plain("t", &numbers(0, ROWS as i64));
     db.run("CREATE VIEW v AS SELECT s AS text, id FROM t");
     let mapped = addresses(&db, "t");
     let ran = db.run("SELECT text FROM (SELECT text, id FROM v) AS q");
@@ -91,7 +91,7 @@ fn a_column_read_through_a_view_and_a_subquery_is_still_in_place() {
 #[test]
 fn zones_that_pass_a_filter_whole_are_still_in_place() {
     let db = Db::new();
-    db.load("t", &[], &numbers(0, 4 * ZONE_ROWS as i64));
+    db.load_plain("t", &numbers(0, 4 * ZONE_ROWS as i64));
     let mapped = addresses(&db, "t");
     let ran = db.run(&format!("SELECT s FROM t WHERE id >= {}", ZONE_ROWS));
     assert_eq!(ran.row_count(), 3 * ZONE_ROWS);
@@ -114,7 +114,7 @@ fn a_result_outlives_the_engine_and_the_table_it_came_from() {
 #[test]
 fn a_query_touches_the_bytes_of_its_columns_and_no_others() {
     let db = Db::new();
-    db.load("t", &[], &numbers(0, ROWS as i64));
+    db.load_plain("t", &numbers(0, ROWS as i64));
     let id = db.run("SELECT id FROM t").report;
     assert_eq!(id.bytes_touched, 8 * ROWS as u64);
     assert_eq!(id.bytes_returned, 8 * ROWS as u64);

@@ -37,7 +37,7 @@ fn a_table_is_moved_to_its_tier_in_the_background() {
     assert_eq!(db.value("SELECT sum(a) FROM t"), "4999950000");
     assert_eq!(db.rows("SELECT name, tier FROM system.objects WHERE kind IN ('table', 'array') ORDER BY name"), ["grid|NULL", "t|disk"]);
     let analyzed = db.rows("EXPLAIN ANALYZE SELECT sum(a) FROM t").join("\n");
-    assert!(analyzed.contains("disk_tier_bytes=800.0 K"), "{analyzed}");
+    assert!(analyzed.contains("disk_tier_bytes=400.0 K"), "{analyzed}");
     assert_eq!(db.rows("SELECT from_tier, to_tier, state FROM system.moves WHERE table_name = 't'"), ["pmem|disk|done"]);
     assert!(db.value("SELECT definition FROM system.tables WHERE table_name = 't'").ends_with("WITH (tier = 'disk')"));
     db.script("ALTER TABLE t SET TIER pmem");
@@ -114,7 +114,7 @@ fn a_table_of_the_memory_tier_is_read_from_a_copy_as_long_as_there_is_room() {
     let db = with_tiers();
     db.script("ALTER TABLE t SET TIER memory");
     assert!(soon(|| tiers(&db).contains(&"t|memory".to_string())), "{:?}", db.rows("SELECT * FROM system.moves"));
-    assert_eq!(metric(&db, "memory_tier_bytes", "SELECT sum(a) FROM t"), ["800.0 K"]);
+    assert_eq!(metric(&db, "memory_tier_bytes", "SELECT sum(a) FROM t"), ["400.0 K"]);
     db.script("ALTER TABLE t SET TIER pmem");
     assert!(soon(|| tiers(&db).contains(&"t|pmem".to_string())), "{:?}", tiers(&db));
     db.script("ALTER SYSTEM SET disk_tier_limit = '100 kB'; ALTER TABLE t SET TIER disk");
@@ -203,7 +203,7 @@ fn what_was_read_of_a_table_is_known_in_the_next_process() {
     db.value("SELECT sum(a) FROM t");
     db.script("OPTIMIZE TABLE t");
     let before = db.rows(touched);
-    assert!(before[0].starts_with("800000|"), "{before:?}");
+    assert!(before[0].starts_with("400000|"), "{before:?}");
     assert_eq!(db.reopened().rows(touched), before);
 }
 
@@ -277,7 +277,7 @@ fn the_rest_of_a_group_comes_to_memory_when_most_of_it_was_read() {
     assert_eq!(db.rows(decided), ["group|near|3|2|1|1|0|done"]);
     db.value("SELECT sum(x) FROM c");
     assert!(soon(|| tiers_of(&db, "'c', 'd'") == ["c|memory", "d|memory"]));
-    assert_eq!(db.rows(decided), ["group|near|3|2|1|1|160000|done", "group|far|4|3|1|1|0|done"]);
+    assert_eq!(db.rows(decided), ["group|near|3|2|1|1|80000|done", "group|far|4|3|1|1|0|done"]);
 }
 
 #[test]

@@ -50,8 +50,13 @@ pub async fn act(connection: &Connection, name: &str, body: &Bytes) -> Result<()
     connection.turn().await?.run(&sql).await.map_err(|error| status_in(error, &sql))
 }
 
+/// The table of a lease, and whether the client decodes columns that are stored in other types.
+pub fn leased_table(body: &Bytes) -> Result<(TableCommand, bool), Status> {
+    if is_json(body) { TableCommand::of_lease(body) } else { Ok((table(body)?, false)) }
+}
+
 /// The body of an action about a table.
-pub fn table(body: &Bytes) -> Result<TableCommand, Status> {
+fn table(body: &Bytes) -> Result<TableCommand, Status> {
     if is_json(body) {
         return TableCommand::of_json(body);
     }

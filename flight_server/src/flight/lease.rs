@@ -130,7 +130,13 @@ impl Leases {
     }
 
     /// Two answers: JSON, and the schema as an IPC message.
-    pub async fn lease(&self, caller: &CallContext, connection: Arc<Connection>, command: &TableCommand) -> Result<[Bytes; 2], Status> {
+    pub async fn lease(
+        &self,
+        caller: &CallContext,
+        connection: Arc<Connection>,
+        command: &TableCommand,
+        can_decode: bool,
+    ) -> Result<[Bytes; 2], Status> {
         if command.version.is_some() || command.lease.is_some() {
             return Err(Status::invalid_argument("a lease is of the table as it is now; leave out version and lease"));
         }
@@ -143,7 +149,8 @@ impl Leases {
             turn.session().describe_to_run(&sql).await.map_err(|error| status_by_path(error, command, turn.session()))?;
             let rows = command.rows.map(|(from, to)| from..to);
             let session = turn.session();
-            (files, session.mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?)
+            let columns = command.columns.as_deref();
+            (files, session.mapped_table(&command.schema, &command.table, columns, rows, can_decode).map_err(status)?)
         };
         if let Some((from, to)) = command.rows.filter(|_| mapped.parts.is_empty()) {
             return Err(Status::invalid_argument(format!("the table has no rows from {from} to {to}; ask for some that it has")));

@@ -7,7 +7,7 @@ mod parts;
 mod table;
 mod value_lease;
 
-pub use actions::{ACTIONS, act, table as table_named};
+pub use actions::{ACTIONS, act, leased_table};
 pub use lease::Leases;
 pub use listing::list;
 pub use parts::lease_of;

@@ -19,7 +19,7 @@ use super::bounds::{check_info, check_length};
 use super::commands::decode;
 use super::{Answers, Service, one};
 use crate::error::protobuf_status;
-use crate::flight::{ACTIONS, act, lease_of, table_named};
+use crate::flight::{ACTIONS, act, lease_of, leased_table};
 use crate::sessions::CallContext;
 use crate::sql::statements::{Statement, plan_of};
 use crate::stream::schema_bytes;
@@ -134,7 +134,8 @@ impl Service {
             "CloseSession" => self.close_session(caller),
             "lease" => {
                 self.leases.check_allowed(caller)?;
-                let answers = self.leases.lease(caller, self.sessions.lease(caller)?, &table_named(body)?).await?;
+                let (table, can_decode) = leased_table(body)?;
+                let answers = self.leases.lease(caller, self.sessions.lease(caller)?, &table, can_decode).await?;
                 Ok(Response::new(Box::pin(futures::stream::iter(answers.map(|body| Ok(arrow_flight::Result { body }))))))
             }
             "lease_chunks" => {

@@ -103,7 +103,7 @@ fn same_rows(actual: &RecordBatch, expected: &RecordBatch) {
 }
 
 fn filled(served: &Served) {
-    served.update("CREATE TABLE t (a BIGINT, price DECIMAL(10, 2), b VARCHAR)");
+    served.update("CREATE TABLE t (a BIGINT, price DECIMAL(10, 2), b VARCHAR) WITH (encoding = 'plain')");
     served.update("ALTER SYSTEM SET retention = '0'");
     served.update("INSERT INTO t SELECT value, value / 4.0, 'row ' || value FROM generate_series(0, 49999) AS g (value)");
 }
@@ -148,6 +148,23 @@ fn rows_that_no_file_has_as_they_are_come_by_ticket() {
     same_rows(&leased.read(&served), &got(&served, r#"{"table": "t", "rows": [0, 100000]}"#));
     let without = Leased::of(&served, r#"{"table": "t", "columns": ["a"]}"#);
     assert_eq!(without.files().len(), 1);
+}
+
+#[test]
+fn a_file_with_encoded_columns_is_only_for_clients_that_decode_them() {
+    let served = served();
+    served.update("CREATE TABLE t AS SELECT value AS a, value::DOUBLE / 2 AS x FROM generate_series(0, 49999) AS g (value)");
+    let leased = Leased::of(&served, "t");
+    assert!(leased.files().is_empty(), "{}", leased.answer);
+    assert_eq!(leased.read(&served).num_rows(), 50_000);
+    let plain = Leased::of(&served, r#"{"table": "t", "columns": ["x"]}"#);
+    assert_eq!(plain.files().len(), 1, "{}", plain.answer);
+    let decoded = Leased::of(&served, r#"{"table": "t", "encodings": true}"#);
+    assert_eq!(decoded.files().len(), 1, "{}", decoded.answer);
+    let file = FileReader::try_new(File::open(decoded.files()[0]).unwrap(), None).unwrap();
+    assert_eq!(file.schema().field(0).metadata()["quiver.type"], "Int64");
+    let error = served.act("lease", r#"{"table": "t", "encodings": 1}"#).unwrap_err();
+    assert!(error.message().contains("true or false"), "{error}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 use arrow_flight::FlightDescriptor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tonic::Status;
 
 use engine::SELECT_COLUMNS_MAX;
@@ -70,6 +71,18 @@ pub fn is_json(command: &[u8]) -> bool {
 }
 
 impl TableCommand {
+    /// The table of a lease, and whether the client decodes columns that are stored in other types.
+    pub fn of_lease(json: &[u8]) -> Result<(TableCommand, bool), Status> {
+        let mut fields: Map<String, Value> = parse(json)?;
+        let can_decode = match fields.remove("encodings") {
+            None => false,
+            Some(Value::Bool(can_decode)) => can_decode,
+            Some(other) => return Err(Status::invalid_argument(format!("encodings is {other}; it is true or false"))),
+        };
+        let table = serde_json::to_vec(&fields).map_err(|error| Status::internal(error.to_string()))?;
+        Ok((TableCommand::of_json(&table)?, can_decode))
+    }
+
     pub fn of_json(json: &[u8]) -> Result<TableCommand, Status> {
         let command: TableCommand = parse(json)?;
         check_name(&command.table)?;

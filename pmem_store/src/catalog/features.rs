@@ -15,7 +15,9 @@ pub const FEATURE_OBJECT_GRANTS: u64 = 2;
 pub const FEATURE_OBJECT_TIER: u64 = 4;
 /// There are functions, or grants on them.
 pub const FEATURE_FUNCTIONS: u64 = 8;
-pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS | FEATURE_OBJECT_TIER | FEATURE_FUNCTIONS;
+/// Columns of segments may be stored in other types than the physical ones.
+pub const FEATURE_ENCODINGS: u64 = 16;
+pub const READER_FEATURES: u64 = FEATURE_VERSIONS | FEATURE_OBJECT_GRANTS | FEATURE_OBJECT_TIER | FEATURE_FUNCTIONS | FEATURE_ENCODINGS;
 /// There are users, roles and grants. Dropping an object must remove the grants on it.
 pub const FEATURE_ACCESS: u64 = 1;
 /// Names of segments may be links to files on another disk, which go with them.

@@ -26,8 +26,8 @@ pub use features::{
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
 pub use records::{
-    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, PrefetchSettings, SegmentRecord, StoreRecord,
-    TIER_OPTION, TIER_POLICY_OPTION, TableRecord, VersionRecord, ViewRecord,
+    ARRAY_OPTION, ColumnOrder, DEFAULT_RETENTION_MS, ENCODING_OPTION, Grown, LogRecord, NamespaceRecord, PLAIN, PrefetchSettings,
+    SegmentRecord, StoreRecord, TIER_OPTION, TIER_POLICY_OPTION, TableRecord, VersionRecord, ViewRecord,
 };
 pub(crate) use records::{Garbage, GarbageKind};
 pub(crate) use write::CatalogWriter;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::names::TableId;
+use crate::names::{SYSTEM_NAMESPACE, TableId};
 use crate::segment::SealedSegment;
 
 /// One per store.
@@ -116,6 +116,9 @@ const READ_ONLY: &str = "read_only";
 
 /// The option of a table with the tier of its segments, and what it is without it.
 pub const TIER_OPTION: &str = "tier";
+/// How segments store columns.
+pub const ENCODING_OPTION: &str = "encoding";
+pub const PLAIN: &str = "plain";
 const TIER_DEFAULT: &str = "pmem";
 /// The option of a table with rules that move its segments when it was not used for long.
 pub const TIER_POLICY_OPTION: &str = "tier_policy";
@@ -131,6 +134,12 @@ impl TableRecord {
     /// The tier in which its segments are to lie.
     pub fn tier(&self) -> &str {
         self.options.get(TIER_OPTION).map_or(TIER_DEFAULT, String::as_str)
+    }
+
+    /// Whether new segments have all columns in their physical types: the table has the option, or its rows are looked up one by one.
+    pub fn has_plain_columns(&self) -> bool {
+        let is_plain = self.options.get(ENCODING_OPTION).is_some_and(|value| value == PLAIN);
+        is_plain || self.is_array() || self.namespace == SYSTEM_NAMESPACE
     }
 
     pub fn is_read_only(&self) -> bool {

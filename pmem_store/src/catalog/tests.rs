@@ -42,6 +42,7 @@ fn sealed(id: u64) -> SealedSegment {
         statistics_xxh3: id << 31,
         columns_xxh3: id << 30,
         index_xxh3: None,
+        is_encoded: false,
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::database::{
     DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
 };
-use super::features::FEATURE_VERSIONS;
+use super::features::{FEATURE_ENCODINGS, FEATURE_VERSIONS};
 use super::records::{LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, VersionRecord, ViewRecord};
 use super::sum::{self, Records};
 use crate::clock::now_ms;
@@ -95,7 +95,10 @@ impl CatalogWriter {
         on_table!(self, HISTORY, |history| history.remove((table, version)).map(|_| ()))
     }
 
-    pub fn put_segment(&self, table: TableId, record: &SegmentRecord) -> Result<()> {
+    pub fn put_segment(&mut self, table: TableId, record: &SegmentRecord) -> Result<()> {
+        if record.sealed.is_encoded {
+            self.store.reader_features |= FEATURE_ENCODINGS;
+        }
         self.put(SEGMENTS, (table, record.sealed.id), record)
     }
 

@@ -195,7 +195,7 @@ impl Transaction {
             return self.append_rows(table, rows_of(&contents)?);
         }
         let schema = Arc::new(storable_schema(&SCHEMA).map_err(StoreError::UnsupportedType)?);
-        let mut appender = self.store().appender(table, schema)?;
+        let mut appender = self.store().appender(table, schema)?.with_plain_columns();
         let mut rest = contents.as_slice();
         while !rest.is_empty() {
             let count = count_with_bytes(rest, IN_PLACE_ROWS_MAX, WIDE_SEGMENT_BYTES);

@@ -60,7 +60,8 @@ impl Transaction {
             1..=LOGGED_ROWS_MAX => self.append_rows(table, rows_of(&kept)?)?,
             _ => {
                 let schema = Arc::new(storable_schema(&SCHEMA).map_err(StoreError::UnsupportedType)?);
-                let mut appender = self.store().appender(table, schema)?;
+                // Objects are looked up one by one, where decoding whole batches would take the time.
+                let mut appender = self.store().appender(table, schema)?.with_plain_columns();
                 for records in kept.chunks(ZONE_ROWS) {
                     appender.write(rows_of(records)?)?;
                 }

@@ -15,6 +15,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::compact::{cast_to, compact, unstorable_column};
+use super::encoding::{LeastWidths, SegmentEncoder};
 use super::in_place::{Elements, InPlaceRows, OtherColumns};
 use super::seal::{SealedSegment, remove_segment_files};
 use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
@@ -39,6 +40,8 @@ pub struct Appender {
     next_segment: Arc<AtomicU64>,
     target_bytes: u64,
     one_segment: bool,
+    is_plain: bool,
+    widths: LeastWidths,
     /// With so many bytes waiting a batch is closed early,
     pending_bytes_max: usize,
     /// and with so many a segment.
@@ -46,7 +49,7 @@ pub struct Appender {
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     pending_bytes: usize,
-    current: Option<SegmentWriter>,
+    current: Option<(SegmentEncoder, SegmentWriter)>,
     sealed: Vec<SealedSegment>,
     finished: bool,
     /// The column that cannot be stored.
@@ -67,7 +70,7 @@ impl Appender {
         next_segment: Arc<AtomicU64>,
         locked: Arc<dyn Any + Send + Sync>,
     ) -> Appender {
-        let unstorable = unstorable_column(&schema);
+        let (unstorable, widths) = (unstorable_column(&schema), LeastWidths::new(schema.fields().len()));
         Appender {
             dir,
             schema,
@@ -76,6 +79,8 @@ impl Appender {
             next_segment,
             target_bytes: SEGMENT_TARGET_BYTES,
             one_segment: false,
+            is_plain: false,
+            widths,
             pending_bytes_max: PENDING_BYTES_MAX,
             wide_pending_bytes_max: WIDE_SEGMENT_BYTES,
             pending: Vec::new(),
@@ -100,6 +105,12 @@ impl Appender {
     pub fn with_pending_bytes(mut self, bytes: usize) -> Appender {
         self.pending_bytes_max = PENDING_BYTES_MAX.min(bytes / PENDING_ONE_OF);
         self.wide_pending_bytes_max = WIDE_SEGMENT_BYTES.min(bytes);
+        self
+    }
+
+    /// Stores all columns in their physical types.
+    pub fn with_plain_columns(mut self) -> Appender {
+        self.is_plain = true;
         self
     }
 
@@ -187,7 +198,8 @@ impl Appender {
         }
         self.seal_current()?;
         let hole = rows.with_hole(&self.schema)?;
-        let mut writer = self.new_segment(capacity_for_one(&self.schema, bound_bytes(&hole.rows)))?;
+        let encoder = SegmentEncoder::plain(&self.schema);
+        let mut writer = self.new_segment(&encoder, capacity_for_one(&self.schema, bound_bytes(&hole.rows)))?;
         write(&mut writer, &hole)?;
         self.sealed.push(writer.seal()?);
         self.lost_rows = false;
@@ -275,31 +287,45 @@ impl Appender {
     }
 
     fn write_batch(&mut self, batch: &RecordBatch, last: bool) -> Result<()> {
-        let needed = bound_bytes(batch);
-        if self.current.as_ref().is_some_and(|writer| !writer.has_room_for(needed)) {
-            self.seal_current()?;
+        if let Some((encoder, writer)) = &mut self.current
+            && let Some(stored) = encoder.encode(batch, &mut self.widths)?
+            && writer.has_room_for(bound_bytes(&stored))
+        {
+            return writer.write(batch, &stored);
         }
-        let mut writer = match self.current.take() {
-            Some(writer) => writer,
-            None => {
-                let room = capacity_for_one(&self.schema, needed);
-                // A small write has one batch and does not preallocate a whole segment.
-                self.new_segment(if last { room } else { room.max(self.target_bytes) })?
-            }
-        };
-        let written = writer.write(batch);
-        self.current = Some(writer);
+        self.seal_current()?;
+        let (encoder, stored) = self.encoded(batch, last)?;
+        let room = capacity_for_one(encoder.stored(), bound_bytes(&stored));
+        // A small write has one batch and does not preallocate a whole segment.
+        let mut writer = self.new_segment(&encoder, if last { room } else { room.max(self.target_bytes) })?;
+        let written = writer.write(batch, &stored);
+        self.current = Some((encoder, writer));
         written
     }
 
-    fn new_segment(&self, capacity_bytes: u64) -> Result<SegmentWriter> {
+    /// The first batch of a segment as it is stored.
+    fn encoded(&mut self, batch: &RecordBatch, last: bool) -> Result<(SegmentEncoder, RecordBatch)> {
+        // If there can be no other segment, there may be no batch that does not fit.
+        if !self.is_plain && (last || !self.one_segment) {
+            let mut encoder = SegmentEncoder::of(batch, &self.widths)?;
+            if let Some(stored) = encoder.encode(batch, &mut self.widths)? {
+                return Ok((encoder, stored));
+            }
+        }
+        Ok((SegmentEncoder::plain(&self.schema), batch.clone()))
+    }
+
+    fn new_segment(&self, encoder: &SegmentEncoder, capacity_bytes: u64) -> Result<SegmentWriter> {
         let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{id}.arrow"));
-        files::create_in(&self.dir, || SegmentWriter::create(&path, id, Arc::clone(&self.schema), capacity_bytes, self.kind, &self.poison))
+        let (physical, stored) = (&self.schema, encoder.stored());
+        files::create_in(&self.dir, || {
+            SegmentWriter::create(&path, id, Arc::clone(physical), stored, capacity_bytes, self.kind, &self.poison)
+        })
     }
 
     fn seal_current(&mut self) -> Result<()> {
-        if let Some(writer) = self.current.take() {
+        if let Some((_, writer)) = self.current.take() {
             self.sealed.push(writer.seal()?);
         }
         Ok(())

@@ -19,7 +19,7 @@ const METADATA: &str = "metadata";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChecksumEntry {
-    /// The record batch the range belongs to, -1 for the file's header and footer.
+    /// The record batch the range belongs to, -1 for the file's header, dictionaries and footer.
     pub batch: i32,
     pub is_metadata: bool,
     pub offset: u64,
@@ -51,17 +51,21 @@ impl BufferChecksums {
                 entries.push(ChecksumEntry { batch, is_metadata, offset: range.start as u64, length: range.len() as u64, xxh3 });
             }
         };
-        let data_start = layout.blocks.first().map_or(layout.footer.start, |block| block.offset() as usize);
+        let blocks = || layout.blocks.iter().chain(&layout.dictionaries).map(block_ranges);
+        let data_start = blocks().map(|(message, _)| message.start).min().unwrap_or(layout.footer.start);
         add(-1, true, 0..data_start);
-        let mut end = data_start;
         for (index, block) in layout.blocks.iter().enumerate() {
             let (message, body) = block_ranges(block);
             add(index as i32, true, message.clone());
             for buffer in body_buffers(path, bytes, &message, &body)? {
                 add(index as i32, false, buffer);
             }
-            end = body.end;
         }
+        // A dictionary is short, and needed for each of its codes.
+        for (message, body) in layout.dictionaries.iter().map(block_ranges) {
+            add(-1, true, message.start..body.end);
+        }
+        let end = blocks().map(|(_, body)| body.end).max().unwrap_or(data_start);
         add(-1, true, end..layout.footer.end);
         Ok(Self::new(entries))
     }

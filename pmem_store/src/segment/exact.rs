@@ -26,7 +26,11 @@ fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
         false => Buffer::default(),
     });
     let buffers = buffers.collect();
-    let children = data.child_data().iter().map(|child| exact_data(child, mapping)).collect();
+    let children = match data.data_type() {
+        // Copies, which the batches of a segment share.
+        DataType::Dictionary(..) => data.child_data().to_vec(),
+        _ => data.child_data().iter().map(|child| exact_data(child, mapping)).collect(),
+    };
     let nulls = data.nulls().map(|nulls| {
         let bits = nulls.inner();
         let bits = BooleanBuffer::new(exact_buffer(bits.inner(), mapping), bits.offset(), bits.len());

@@ -15,9 +15,11 @@ const TRAILER_BYTES: usize = 10;
 /// The positions of the parts of a segment file.
 #[derive(Debug)]
 pub(super) struct Layout {
+    /// With the stored types.
     pub schema: SchemaRef,
     pub version: MetadataVersion,
     pub blocks: Vec<Block>,
+    pub dictionaries: Vec<Block>,
     /// Byte range of the footer table itself.
     pub footer: std::ops::Range<usize>,
 }
@@ -43,14 +45,12 @@ impl Layout {
         let footer =
             root_as_footer(&bytes[start..trailer]).map_err(|error| damaged(start, &format!("the footer is not readable: {error}")))?;
         let schema = read_schema(&footer).ok_or_else(|| damaged(start, "the footer has no readable schema"))?;
-        if footer.dictionaries().is_some_and(|blocks| !blocks.is_empty()) {
-            return Err(damaged(start, "it has dictionary batches, which a segment never has"));
-        }
         let blocks: Vec<Block> = footer.recordBatches().map(|blocks| blocks.iter().copied().collect()).unwrap_or_default();
-        for block in &blocks {
+        let dictionaries: Vec<Block> = footer.dictionaries().map(|blocks| blocks.iter().copied().collect()).unwrap_or_default();
+        for block in blocks.iter().chain(&dictionaries) {
             check_block(block, start).ok_or_else(|| damaged(start, "a block lies outside the file"))?;
         }
-        Ok(Layout { schema, version: footer.version(), blocks, footer: start..bytes.len() })
+        Ok(Layout { schema, version: footer.version(), blocks, dictionaries, footer: start..bytes.len() })
     }
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions};
-use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, GenericByteArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::{Buffer, OffsetBuffer};
+use arrow::datatypes::{BinaryType, ByteArrayType, DataType, SchemaRef, Utf8Type};
 use arrow_ipc::reader::FileDecoder;
 use parking_lot::Mutex;
 
@@ -17,6 +17,7 @@ use super::attribute_index::AttributeIndex;
 use super::cache_budget::{MAPPINGS, ReadMark, Releasable};
 use super::checksum::BufferChecksums;
 use super::decoded::DecodedBatches;
+use super::encoding::{decode, physical_schema};
 use super::exact::exact;
 use super::footer::{Layout, block_ranges};
 use super::memory_budget::{Copied, MEMORY, MemoryUsage};
@@ -36,6 +37,9 @@ pub struct Segment {
     data: Arc<SegmentData>,
     size_bytes: u64,
     layout: Layout,
+    physical: SchemaRef,
+    /// With the dictionaries, once a batch was needed.
+    decoder: OnceLock<FileDecoder>,
     /// First row of each batch, and after the last one the number of rows.
     batch_starts: Vec<usize>,
     checksums: BufferChecksums,
@@ -165,7 +169,7 @@ pub struct BatchPlace {
 }
 
 impl Segment {
-    /// Maps the segment, verifies its metadata and reads its statistics; reads none of its data.
+    /// Maps the segment, verifies its metadata with the dictionaries, and reads its statistics; reads none of its buffers.
     pub fn open(path: &Path, sealed: &SealedSegment) -> Result<Segment> {
         let side = SidePaths::of(path);
         let sums = read_table(&side.checksums, sealed.checksums_xxh3)?;
@@ -174,7 +178,13 @@ impl Segment {
         let bytes = mapped.bytes.clone();
         checksums.verify_metadata(path, &bytes)?;
         let layout = Layout::parse(path, &bytes)?;
-        let statistics = Arc::new(ZoneStatistics::read(&side, sealed, &layout.schema)?);
+        let physical = match sealed.is_encoded {
+            true => Arc::new(physical_schema(&layout.schema).ok_or_else(|| {
+                StoreError::damaged(path, layout.footer.start as u64, "a column is stored in a way that this version does not know")
+            })?),
+            false => Arc::clone(&layout.schema),
+        };
+        let statistics = Arc::new(ZoneStatistics::read(&side, sealed, &physical)?);
         let batch_starts = batch_starts(path, &bytes, &layout)?;
         let rows = *batch_starts.last().unwrap_or(&0);
         if statistics.zone_count() != rows.div_ceil(ZONE_ROWS) {
@@ -183,8 +193,18 @@ impl Segment {
         drop(bytes);
         let data = Arc::new(SegmentData { mapped: Mutex::new(Some(mapped)), read: ReadMark::default(), memory: MemoryUsage::default() });
         let index = (sealed.index_xxh3, OnceLock::new());
-        let segment =
-            Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, index, path: path.to_path_buf() };
+        let segment = Segment {
+            data,
+            size_bytes: sealed.size_bytes,
+            layout,
+            physical,
+            decoder: OnceLock::new(),
+            batch_starts,
+            checksums,
+            statistics,
+            index,
+            path: path.to_path_buf(),
+        };
         segment.fill_local_columns(&segment.mapped()?)?;
         segment.count_mapping();
         Ok(segment)
@@ -263,8 +283,13 @@ impl Segment {
         self.data.release()
     }
 
-    /// The physical schema of the file.
+    /// The physical schema.
     pub fn schema(&self) -> &SchemaRef {
+        &self.physical
+    }
+
+    /// The schema of the file, whose columns may have other types: see [`decode`].
+    pub fn stored_schema(&self) -> &SchemaRef {
         &self.layout.schema
     }
 
@@ -322,9 +347,32 @@ impl Segment {
         Ok(self.mapped()?.mapping)
     }
 
-    /// Batch `index` with the columns `projection`, every buffer in the mapping; a buffer touched
-    /// for the first time is verified against its checksum.
+    /// Batch `index` with the columns `projection`. Columns that are stored in their physical type have every buffer in the mapping.
     pub fn batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
+        let stored = self.stored_batch(index, projection)?;
+        if Arc::ptr_eq(&self.physical, &self.layout.schema) {
+            return Ok(stored);
+        }
+        let stored = self.zone(&stored, 0, stored.num_rows())?;
+        let mapping = self.mapping()?;
+        let columns = stored.columns().iter().zip(projection);
+        let columns = columns.map(|(column, index)| decode_exactly(column, self.physical.field(*index).data_type(), &mapping));
+        let options = RecordBatchOptions::new().with_row_count(Some(stored.num_rows()));
+        let schema = Arc::new(self.physical.project(projection)?);
+        Ok(RecordBatch::try_new_with_options(schema, columns.collect::<Result<_>>()?, &options)?)
+    }
+
+    /// A column that [`Segment::zone`] gave, or some of its rows, in the physical type or a wider one; texts still lie in the mapping.
+    pub fn decode(&self, stored: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+        if stored.data_type() == to {
+            return Ok(Arc::clone(stored));
+        }
+        decode_exactly(stored, to, &self.mapping()?)
+    }
+
+    /// The same as they are stored, with every buffer but dictionaries in the mapping; a buffer touched for the first time is verified against its
+    /// checksum. [`Segment::zone`] makes arrays of it that can be read.
+    pub fn stored_batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
         let mapped = self.mapped()?;
         let batch = self.verified_batch(&mapped, index, projection);
         if batch.is_err() || mapped.mapping.damaged() {
@@ -336,26 +384,31 @@ impl Segment {
 
     fn verified_batch(&self, mapped: &Mapped, index: usize, projection: &[usize]) -> Result<RecordBatch> {
         self.fetch_columns(mapped, &[index], projection)?;
-        let batch = self.decode(mapped, index)?.project(projection)?;
+        let batch = self.batch_at(mapped, index)?.project(projection)?;
         batch.columns().iter().try_for_each(|column| self.verify_buffers(&mapped.bytes, &column.to_data()))?;
         Ok(batch)
     }
 
     /// The bytes that `rows` rows of a column take in all its buffers; an even share of the batch.
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
-        let Ok(decoded) = self.mapped().and_then(|mapped| self.decode(&mapped, batch)) else { return 0 };
+        let Ok(decoded) = self.mapped().and_then(|mapped| self.batch_at(&mapped, batch)) else { return 0 };
         let total = buffer_bytes(&decoded.column(column).to_data());
         (total as u128 * rows as u128 / decoded.num_rows().max(1) as u128) as usize
     }
 
-    /// `rows` rows from `start` of columns that [`Segment::batch`] gave, each buffer in the mapping
-    /// and, for memory accounting, no larger than what it shows.
+    /// `rows` rows from `start` of columns that [`Segment::stored_batch`] gave, each buffer in the mapping
+    /// and, for memory accounting, no larger than what it shows. Offsets of texts are copied: those of a file that is cut short become zeros, and an
+    /// array relies on them.
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         let slice = columns.slice(start, rows);
         let mapping = self.mapping()?;
-        let arrays = slice.columns().iter().map(|array| exact(array, &mapping)).collect();
+        let arrays = slice.columns().iter().map(|array| match array.data_type() {
+            DataType::Utf8 => with_own_offsets::<Utf8Type>(array.as_bytes(), &mapping).ok_or_else(|| self.cut_short()),
+            DataType::Binary => with_own_offsets::<BinaryType>(array.as_bytes(), &mapping).ok_or_else(|| self.cut_short()),
+            _ => Ok(exact(array, &mapping)),
+        });
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(slice.schema(), arrays, &options)?)
+        Ok(RecordBatch::try_new_with_options(slice.schema(), arrays.collect::<Result<_>>()?, &options)?)
     }
 
     /// An error if the file was cut short while it was being read.
@@ -378,26 +431,38 @@ impl Segment {
         StoreError::damaged(&self.path, 0, "it was cut short, or its medium failed, while it was being read")
     }
 
-    fn decode(&self, mapped: &Mapped, index: usize) -> Result<Arc<RecordBatch>> {
+    fn batch_at(&self, mapped: &Mapped, index: usize) -> Result<Arc<RecordBatch>> {
         mapped.decoded.get(index, || {
             let block = &self.layout.blocks[index];
             let (message, body) = block_ranges(block);
             // It was verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
             self.checksums.verify_again(&self.path, &mapped.bytes, message.start as u64)?;
-            let decoder = self.decoder();
             // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
             // message is verified above and each buffer by `batch` before anybody reads it. Held by
             // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
             // `a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so`.
-            let decoder = unsafe { decoder.with_skip_validation(true) };
+            let decoder = match self.decoder.get() {
+                Some(decoder) => decoder,
+                None => {
+                    let decoder = unsafe { self.decoder_of(&mapped.bytes)?.with_skip_validation(true) };
+                    self.decoder.get_or_init(|| decoder)
+                }
+            };
             let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
             let batch = decoder.read_record_batch(block, &bytes)?;
             batch.ok_or_else(|| StoreError::damaged(&self.path, message.start as u64, "a block is not a record batch"))
         })
     }
 
-    fn decoder(&self) -> FileDecoder {
-        FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true)
+    /// It validates values, and has copies of the dictionaries, which are short.
+    fn decoder_of(&self, bytes: &Buffer) -> Result<FileDecoder> {
+        let mut decoder = FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true);
+        for block in &self.layout.dictionaries {
+            let (message, body) = block_ranges(block);
+            self.checksums.verify_again(&self.path, bytes, message.start as u64)?;
+            decoder.read_dictionary(block, &Buffer::from(&bytes[message.start..body.end]))?;
+        }
+        Ok(decoder)
     }
 
     /// Checks that every value is valid for its type, because checksums find damage and no malice.
@@ -408,7 +473,8 @@ impl Segment {
             let (message, body) = block_ranges(block);
             let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
             // Arrow panics if a buffer lies outside of its batch.
-            let read = catch_unwind(AssertUnwindSafe(|| self.decoder().read_record_batch(block, &bytes)));
+            let read =
+                catch_unwind(AssertUnwindSafe(|| -> Result<_> { Ok(self.decoder_of(&mapped.bytes)?.read_record_batch(block, &bytes)?) }));
             let what = match read {
                 Ok(Ok(Some(_))) => continue,
                 Ok(Ok(None)) => "a block is not a record batch".to_string(),
@@ -435,6 +501,10 @@ impl Segment {
             if (base..end).contains(&at) {
                 visit((at - base) as u64)?;
             }
+        }
+        // Dictionaries are verified with the metadata of the file.
+        if matches!(data.data_type(), DataType::Dictionary(..)) {
+            return Ok(());
         }
         data.child_data().iter().try_for_each(|child| self.each_buffer(bytes, child, visit))
     }
@@ -472,6 +542,34 @@ impl Segment {
             Some(problem) => Err(StoreError::Refused(problem)),
             None => Ok(mapped.mapping),
         }
+    }
+}
+
+/// The same texts, with a copy of their offsets and no other texts; `None` if these are no offsets.
+fn with_own_offsets<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>, mapping: &Arc<Mapping>) -> Option<ArrayRef> {
+    let mut offsets = array.value_offsets().to_vec();
+    let (first, last) = (*offsets.first()?, *offsets.last()?);
+    if !offsets.is_sorted() || first < 0 || last as usize > array.values().len() {
+        return None;
+    }
+    offsets.iter_mut().for_each(|offset| *offset -= first);
+    let values = array.values().slice_with_length(first as usize, (last - first) as usize);
+    // SAFETY: the offsets ascend and end within the values, as was checked, and the values are those between the offsets that the segment was written
+    // with, or zeros. Held by `every_encoding_reads_back_equal` and `offsets_of_a_segment_that_is_cut_short_are_an_error`.
+    let array = unsafe {
+        let offsets = OffsetBuffer::new_unchecked(offsets.into());
+        GenericByteArray::<T>::new_unchecked(offsets, values, array.nulls().cloned())
+    };
+    let array: ArrayRef = Arc::new(array);
+    Some(exact(&array, mapping))
+}
+
+/// Views that are made of stored texts have buffers of their own size.
+fn decode_exactly(stored: &ArrayRef, to: &DataType, mapping: &Arc<Mapping>) -> Result<ArrayRef> {
+    let decoded = decode(stored, to)?;
+    match decoded.data_type() {
+        DataType::Utf8View | DataType::BinaryView if stored.data_type() != to => Ok(exact(&decoded, mapping)),
+        _ => Ok(decoded),
     }
 }
 

@@ -23,6 +23,9 @@ pub struct SealedSegment {
     /// For a segment with a column of packed attributes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_xxh3: Option<u64>,
+    /// Columns are stored in other types than the physical ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_encoded: bool,
 }
 
 /// The files beside `<id>.arrow`.

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::convert::IpcSchemaEncoder;
-use arrow_ipc::writer::{DictionaryTracker, FileWriter, IpcWriteOptions};
+use arrow_ipc::writer::{DictionaryHandling, DictionaryTracker, FileWriter, IpcWriteOptions};
 
 use super::ALIGNMENT;
 use super::attribute_index::AttributeIndexThread;
@@ -33,6 +33,8 @@ pub struct SegmentWriter {
     writer: Option<FileWriter<RegionCursor>>,
     capacity_bytes: u64,
     schema_bytes: u64,
+    dictionary_count: u64,
+    is_encoded: bool,
     statistics: StatisticsBuilder,
     index: Option<AttributeIndexThread>,
     poison: Arc<PoisonFlag>,
@@ -41,11 +43,13 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Preallocates `capacity_bytes` of disk; the file is cut to what was written when it is sealed.
+    /// Preallocates `capacity_bytes` of disk; the file is cut to what was written when it is sealed. `stored` has the types in which the file
+    /// has the columns of `physical`.
     pub fn create(
         path: &Path,
         id: u64,
-        schema: SchemaRef,
+        physical: SchemaRef,
+        stored: &SchemaRef,
         capacity_bytes: u64,
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
@@ -54,15 +58,19 @@ impl SegmentWriter {
         // On an error below, dropping the writer drops the region, which removes its file.
         let cursor = RegionCursor { region, position: 0, hole: None };
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
-        let writer = FileWriter::try_new_with_options(cursor, &schema, options).map_err(write_error)?;
+        // Texts that come later are added to the dictionaries.
+        let options = options.with_dictionary_handling(DictionaryHandling::Delta);
+        let writer = FileWriter::try_new_with_options(cursor, stored, options).map_err(write_error)?;
         Ok(SegmentWriter {
             id,
             path: path.to_path_buf(),
             writer: Some(writer),
             capacity_bytes,
-            schema_bytes: schema_bytes(&schema),
-            index: AttributeIndexThread::of(&schema, path)?,
-            statistics: StatisticsBuilder::new(schema),
+            schema_bytes: schema_bytes(stored),
+            dictionary_count: dictionary_count(stored),
+            is_encoded: *stored != physical,
+            index: AttributeIndexThread::of(&physical, path)?,
+            statistics: StatisticsBuilder::new(physical),
             poison: Arc::clone(poison),
             row_count: 0,
             batch_count: 0,
@@ -75,7 +83,9 @@ impl SegmentWriter {
 
     /// Whether a batch of at most `bytes` still fits, with room for the footer.
     pub fn has_room_for(&self, bytes: u64) -> bool {
-        self.written_bytes() + bytes + footer_bound_bytes(self.schema_bytes, self.batch_count + 1) <= self.capacity_bytes
+        // A batch may add to each dictionary.
+        let blocks = (self.batch_count + 1) * (1 + self.dictionary_count);
+        self.written_bytes() + bytes + footer_bound_bytes(self.schema_bytes, blocks) <= self.capacity_bytes
     }
 
     /// Appends one batch without reading the bytes of `hole`, a buffer of one of its columns: `make` writes other bytes
@@ -110,13 +120,13 @@ impl SegmentWriter {
             writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
         };
         set(&mut self.writer, Some(PendingBuffer { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
-        self.write(batch)?;
+        self.write(batch, batch)?;
         let position = set(&mut self.writer, None).and_then(|hole| hole.position);
         position.ok_or_else(|| ArrowError::InvalidArgumentError("the batch has no such buffer".into()).into())
     }
 
-    /// Appends one batch, which must begin at a zone boundary.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Appends one batch, which must begin at a zone boundary; `stored` is the same batch in the types of the file.
+    pub fn write(&mut self, batch: &RecordBatch, stored: &RecordBatch) -> Result<()> {
         let Some(writer) = &mut self.writer else {
             return Err(no_writer());
         };
@@ -124,7 +134,7 @@ impl SegmentWriter {
         if let Some(index) = &self.index {
             index.add(batch);
         }
-        if let Err(error) = writer.write(batch) {
+        if let Err(error) = writer.write(stored) {
             self.writer = None;
             return Err(write_error(error));
         }
@@ -139,7 +149,6 @@ impl SegmentWriter {
         let Some(writer) = self.writer.take() else {
             return Err(no_writer());
         };
-        let schema = writer.schema().clone();
         // This writes the footer first.
         let cursor = writer.into_inner().map_err(write_error)?;
         let size_bytes = cursor.position;
@@ -150,7 +159,7 @@ impl SegmentWriter {
         };
         cursor.region.seal(size_bytes).map_err(StoreError::from)?;
         let side = SidePaths::of(&self.path);
-        let [zones, columns] = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(schema)).finish()?;
+        let [zones, columns] = std::mem::replace(&mut self.statistics, StatisticsBuilder::new(Schema::empty().into())).finish()?;
         let index = self.index.take().map(AttributeIndexThread::finish).transpose()?.flatten();
         let index_xxh3 = index.map(|index| write_table(&side.index, &index, &self.poison)).transpose()?;
         let sealed = SealedSegment {
@@ -162,6 +171,7 @@ impl SegmentWriter {
             statistics_xxh3: write_table(&side.statistics, &zones, &self.poison)?,
             columns_xxh3: write_table(&side.columns, &columns, &self.poison)?,
             index_xxh3,
+            is_encoded: self.is_encoded,
             side_size_bytes: side.expected().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
         // The segment is sealed: the files belong to the caller now.
@@ -183,9 +193,9 @@ fn no_writer() -> StoreError {
     StoreError::Poisoned("a write to this segment failed".into())
 }
 
-/// Room for the end-of-stream mark and the footer of a segment with `batches` batches.
-fn footer_bound_bytes(schema_bytes: u64, batches: u64) -> u64 {
-    schema_bytes + 4096 + batches * 64
+/// Room for the end-of-stream mark and the footer of a segment with `blocks` batches and dictionaries.
+fn footer_bound_bytes(schema_bytes: u64, blocks: u64) -> u64 {
+    schema_bytes + 4096 + blocks * 64
 }
 
 /// The size of a schema as a message.
@@ -195,10 +205,14 @@ fn schema_bytes(schema: &Schema) -> u64 {
     encoder.schema_to_fb(schema).finished_data().len() as u64
 }
 
+fn dictionary_count(schema: &Schema) -> u64 {
+    schema.fields().iter().filter(|field| matches!(field.data_type(), DataType::Dictionary(..))).count() as u64
+}
+
 /// The capacity of a segment for one batch of at most `bytes`.
 pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
     let schema_bytes = schema_bytes(schema);
-    schema_bytes + 4096 + bytes + footer_bound_bytes(schema_bytes, 1)
+    schema_bytes + 4096 + bytes + footer_bound_bytes(schema_bytes, 1 + dictionary_count(schema))
 }
 
 /// The region as a stream. Its errors pass through Arrow inside `io::Error`; [`write_error`] extracts
@@ -254,6 +268,7 @@ fn array_bound_bytes(data: &ArrayData) -> u64 {
         Utf8View | BinaryView => view_bound_bytes(data),
         List(_) | Map(..) => (rows + 1) * size_of::<i32>(),
         LargeList(_) => (rows + 1) * size_of::<i64>(),
+        Dictionary(codes, _) => rows * codes.primitive_width().unwrap_or(size_of::<u64>()),
         // If the shown part is unknown, whole buffers count.
         _ if data.child_data().is_empty() => data.get_slice_memory_size().unwrap_or_else(|_| data.buffers().iter().map(Buffer::len).sum()),
         _ => 0,

@@ -69,6 +69,20 @@ pub fn store_with(batches: &[RecordBatch]) -> (TempDir, Store) {
     (dir, store)
 }
 
+/// The same with all columns in their physical types.
+pub fn plain_store_with(batches: &[RecordBatch]) -> (TempDir, Store) {
+    let (dir, store) = fresh();
+    let id = create_table(&store, "t", &batches[0].schema());
+    let schema = storable_schema(&batches[0].schema()).unwrap();
+    let mut appender = store.appender(id, Arc::new(schema)).unwrap().with_plain_columns();
+    batches.iter().for_each(|batch| appender.write(batch.clone()).unwrap());
+    let segments = appender.finish().unwrap();
+    let mut transaction = store.begin().unwrap();
+    transaction.add_segments(id, segments, false).unwrap();
+    transaction.commit("INSERT").unwrap();
+    (dir, store)
+}
+
 pub fn drop_table(store: &Store, name: &str) {
     let mut transaction = store.begin().unwrap();
     transaction.drop_table("main", name).unwrap();

@@ -7,6 +7,7 @@ mod check;
 mod child;
 mod closed;
 mod cut;
+mod encodings;
 mod evolution;
 mod failed_calls;
 mod fault;

@@ -208,6 +208,7 @@ fn opening_a_store_of_twenty_thousand_segments_opens_none() {
         statistics_xxh3: 2,
         columns_xxh3: 3,
         index_xxh3: None,
+        is_encoded: false,
     };
     let segments: Vec<SealedSegment> = (1..=20_000).map(fake).collect();
     let mut transaction = store.begin().unwrap();

@@ -108,7 +108,7 @@ fn every_batch_but_the_last_is_a_multiple_of_the_zone() {
 fn a_write_past_the_target_size_goes_on_in_the_next_segment() {
     let (_dir, store) = fresh();
     let id = create_table(&store, "t", &ints(0..1).schema());
-    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(6 << 20);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(6 << 20).with_plain_columns();
     appender.write(ints(0..1_000_000)).unwrap();
     let segments = appender.finish().unwrap();
     // These are 8 MB of values: slices of one large batch count with what they show.
@@ -132,7 +132,7 @@ fn a_schema_of_megabytes_is_written() {
 
 #[test]
 fn a_segment_lies_as_the_format_says() {
-    let (_dir, store) = store_with(&[ints(0..200_000)]);
+    let (_dir, store) = plain_store_with(&[ints(0..200_000)]);
     let bytes = std::fs::read(segment(&store).path()).unwrap();
     assert_eq!(&bytes[..8], b"ARROW1\0\0");
     assert_eq!(&bytes[8..64], [0; 56]);
@@ -160,7 +160,7 @@ fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
         ("number", Arc::new(Int64Array::from_iter((0..rows as i64).map(|row| (row % 7 != 0).then_some(row)))) as ArrayRef),
         ("text", strings(rows, |row| format!("a text that is not inlined {row}"))),
     ];
-    let (_dir, store) = store_with(&[batch(columns)]);
+    let (_dir, store) = plain_store_with(&[batch(columns)]);
     let segment = segment(&store);
     let whole = segment.batch(0, &[0, 1]).unwrap();
     let zone = segment.zone(&whole, ZONE_ROWS, ZONE_ROWS).unwrap();
@@ -180,8 +180,7 @@ fn a_segment_whose_schema_does_not_fit_says_so_and_leaves_no_file() {
     for kind in [RegionKind::Auto, RegionKind::Plain, RegionKind::Simulated] {
         // There is no room for the first bytes, or none for the schema.
         for capacity_bytes in [4, 100] {
-            let schema = Arc::clone(&schema);
-            let new = SegmentWriter::create(&path, 1, schema, capacity_bytes, kind, &PoisonFlag::new());
+            let new = SegmentWriter::create(&path, 1, Arc::clone(&schema), &schema, capacity_bytes, kind, &PoisonFlag::new());
             let error = new.err().unwrap();
             let is_full = matches!(error, StoreError::Region(RegionError::OutOfBounds { .. }));
             assert!(is_full, "{kind:?}, {capacity_bytes} bytes: {error}");
@@ -197,17 +196,17 @@ fn a_segment_that_is_too_small_or_poisoned_says_so_and_leaves_no_file() {
     let poison = PoisonFlag::new();
     let new = || {
         let schema = ints(0..1).schema();
-        SegmentWriter::create(&path, 1, schema, 4_000, RegionKind::Plain, &poison).unwrap()
+        SegmentWriter::create(&path, 1, Arc::clone(&schema), &schema, 4_000, RegionKind::Plain, &poison).unwrap()
     };
     let mut writer = new();
-    let error = writer.write(&ints(0..10_000)).unwrap_err();
+    let error = writer.write(&ints(0..10_000), &ints(0..10_000)).unwrap_err();
     assert!(matches!(error, StoreError::Region(RegionError::OutOfBounds { .. })), "{error}");
-    writer.write(&ints(0..1)).unwrap_err();
+    writer.write(&ints(0..1), &ints(0..1)).unwrap_err();
     writer.seal().unwrap_err();
     assert_eq!(files_below(dir.path()).len(), 0);
 
     let mut writer = new();
-    writer.write(&ints(0..10)).unwrap();
+    writer.write(&ints(0..10), &ints(0..10)).unwrap();
     poison.poison("the disk failed".into());
     let error = writer.seal().unwrap_err();
     assert!(matches!(error, StoreError::Region(RegionError::Poisoned { .. })), "{error}");

@@ -30,7 +30,7 @@ fn a_store_is_made_where_there_is_none_and_opens_again_with_its_rows() {
     let info = store.info().unwrap();
     assert_eq!((info.format_version, info.version), (1, 3));
     assert_eq!((info.tables[0].row_count, info.tables[0].segment_count), (150_001, 2));
-    assert!(info.size_bytes > info.tables[0].size_bytes && info.tables[0].size_bytes > 1_200_000);
+    assert!(info.size_bytes > info.tables[0].size_bytes && info.tables[0].size_bytes > 600_000);
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn a_copy_in_memory_is_read_until_its_memory_is_given_back() {
 #[test]
 fn a_segment_that_is_being_read_is_not_copied_to_memory() {
     let (_dir, _disk, store) = with_tier();
-    let held = read_segment(&table(&store, "t").segments()[0].open().unwrap());
+    let held = table(&store, "t").segments()[0].open().unwrap().stored_batch(0, &[0]).unwrap();
     let mut looks = 0;
     let table = table(&store, "t");
     let refused = store.move_segment(table.record().id, &table.segments()[0], Tier::Memory, &mut |_| {

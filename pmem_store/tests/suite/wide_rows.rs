@@ -97,7 +97,7 @@ fn rows_wait_in_no_more_memory_than_they_may() {
     let row_counts = |segments: &[SealedSegment]| segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>();
     assert_eq!(row_counts(&appender.finish().unwrap()), [3, 3, 1]);
     // Rows that are not wide still make one segment: a zone of these is 64 KiB.
-    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_pending_bytes(256 << 10);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_pending_bytes(256 << 10).with_plain_columns();
     for zone in 0..20 {
         appender.write(ints(zone * ZONE_ROWS as i64..(zone + 1) * ZONE_ROWS as i64)).unwrap();
     }

@@ -18,6 +18,7 @@ from ..process import Process
 from ..sources import ProgressCallback
 from ..stats import Stats
 from .calls import interruptible, interruptible_batches
+from .encodings import decoded
 from .failures import translated_errors
 from .releasing import Releases
 
@@ -37,7 +38,7 @@ class MappedSource:
     rows_changed = None
 
     def __init__(self, do_action: Act, fetch: Fetch, releases: Releases, schema: str, table: str, columns: Sequence[str] | None):
-        command: dict[str, Any] = {"schema": schema, "table": table}
+        command: dict[str, Any] = {"schema": schema, "table": table, "encodings": True}
         if columns is not None:
             command["columns"] = list(columns)
         answer, described = do_action("lease", json.dumps(command).encode())
@@ -109,13 +110,14 @@ class MappedSource:
                 continue
             file = pa.ipc.open_file(files[part["file"]])
             for entry in part["batches"]:
-                batch = self._cast(file.get_batch(entry["index"]).select(part["columns"]))
+                batch = self._decoded(file.get_batch(entry["index"]).select(part["columns"]))
                 yield from (batch.slice(start, end - start) for start, end in entry["rows"])
 
-    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Casts the columns. Those that already have their type are not copied."""
-        columns = [column.cast(field.type) for column, field in zip(batch.columns, self.schema, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+    def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns in their types. Those that already have them are not copied."""
+        columns = zip(batch.columns, batch.schema, self.schema, strict=True)
+        arrays = [decoded(column, stored).cast(field.type) for column, stored, field in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _release(self) -> None:
         """Releases the lease. If that fails, it expires."""

@@ -26,6 +26,7 @@ mod plan;
 mod task;
 mod windows;
 
+pub use adaptive_batch::grows;
 pub use adaptive_slice::AdaptiveSlice;
 pub use cooperative::yield_now;
 pub use expensive::{may_be_expensive, may_be_expensive_in_plan};

@@ -45,6 +45,7 @@ mod values_subqueries;
 mod volatile_values;
 mod window_arguments;
 
+pub use barrier::Barrier;
 pub use checked_arithmetic::CheckedArithmetic;
 pub use choice_shapes::{with_choice_shapes, with_shapes};
 pub use exact_comparisons::{exact_filter, with_exact_comparisons};

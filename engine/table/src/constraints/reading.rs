@@ -41,10 +41,10 @@ pub fn read_zones(
             }
             let whole = match &read {
                 Some(whole) => whole,
-                None => read.insert(part.batch(batch, columns)?),
+                None => read.insert(part.stored_batch(batch, columns)?),
             };
-            let slice = whole.slice(start - rows.start, ZONE_ROWS.min(rows.end - start));
-            let arrays = slice.columns().iter().zip(columns);
+            let arrays = part.decoded(whole, columns, start - rows.start, ZONE_ROWS.min(rows.end - start))?;
+            let arrays = arrays.iter().zip(columns);
             let arrays = arrays.map(|(array, column)| restore(array, declared.field(*column).data_type()));
             let columns = arrays.collect::<Result<Vec<_>, _>>()?;
             if each(ZoneRows { start, columns })? == ZoneCursor::Stop {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, BooleanBufferBuilder, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
@@ -11,8 +11,10 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, LikeExpr, Literal};
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
+use super::dictionary_test::DictionaryTest;
 use super::integer_set::IntegerSet;
 use super::selection::{Selection, true_bits};
+use super::stored_filter::over_stored;
 use common::memory::EvaluationGuard;
 use semantics::cancel::{AdaptiveSlice, is_out_of_memory, may_be_expensive};
 
@@ -32,6 +34,7 @@ enum Test {
     /// Over the columns of the conjunct, in their order.
     Expr(Arc<dyn PhysicalExpr>),
     Integers(IntegerSet),
+    Dictionary(DictionaryTest),
 }
 
 /// An expensive condition between two slices.
@@ -44,18 +47,28 @@ pub struct PartialEvaluation {
 }
 
 impl Conjunct {
-    /// `expr` is over the physical schema; `filter_columns` are the columns of its batches.
-    pub fn new(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, filter_columns: &[usize], integer_sets: bool) -> Result<Conjunct> {
+    /// `expr` is over the physical schema; its batches have the columns `filter_columns` in their stored types.
+    pub fn new(
+        expr: &Arc<dyn PhysicalExpr>,
+        physical: &SchemaRef,
+        stored: &SchemaRef,
+        filter_columns: &[usize],
+        integer_sets: bool,
+    ) -> Result<Conjunct> {
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
         let positions = used.iter().filter_map(|column| filter_columns.iter().position(|other| other == column)).collect();
         let set = if integer_sets { IntegerSet::of(expr, physical) } else { None };
-        let test = match set {
-            Some(set) => Test::Integers(set),
-            None => Test::Expr(reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?),
+        let test = match (set, used.as_slice()) {
+            (Some(set), _) => Test::Integers(set),
+            (None, [column]) if matches!(stored.field(*column).data_type(), DataType::Dictionary(..)) && DictionaryTest::takes(expr) => {
+                let expr = reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?;
+                Test::Dictionary(DictionaryTest::new(expr, physical.field(*column)))
+            }
+            _ => Test::Expr(reassign_expr_columns(over_stored(expr, physical, stored)?, &Arc::new(stored.project(&used)?))?),
         };
         let (cost, is_expensive) = match &test {
-            Test::Integers(_) => (6, false),
+            Test::Integers(_) | Test::Dictionary(_) => (6, false),
             Test::Expr(_) => (cost(expr), may_be_expensive(expr, physical)),
         };
         Ok(Conjunct { test, pace: is_expensive.then(Arc::default), columns: positions, cost })
@@ -80,34 +93,44 @@ impl Conjunct {
     /// Narrows `selection` to the rows that also satisfy this condition; `batch` has the filter's columns. An expensive condition tests
     /// one slice of the rows and keeps its state in `part`: `None` until all are tested.
     pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<PartialEvaluation>) -> Result<Option<Selection>> {
-        let expr = match &self.test {
-            Test::Expr(expr) => expr,
+        let result = match &self.test {
+            Test::Expr(expr) => match self.result(expr, batch, selection, part)? {
+                Some(result) => result,
+                None => return Ok(None),
+            },
+            Test::Dictionary(test) => test.evaluate(&self.rows_to_test(batch, selection)?, boolean)?,
             // Testing all rows in place is cheaper than gathering the remaining ones.
             Test::Integers(set) => {
                 let read = batch.project(&self.columns)?;
                 return Ok(Some(selection.clone().and(&set.contains(read.column(0)))));
             }
         };
-        let result = match &self.pace {
-            None => boolean(expr, &self.rows_to_test(batch, selection)?)?,
-            Some(pace) => {
-                let rows = match part.take() {
-                    Some(part) => part,
-                    None => PartialEvaluation { rows: self.rows_to_test(batch, selection)?, passed: BooleanBufferBuilder::new(0) },
-                };
-                match rows.go_on(expr, pace)? {
-                    EvaluationProgress::Done(result) => result,
-                    EvaluationProgress::Some(rows) => {
-                        *part = Some(rows);
-                        return Ok(None);
-                    }
-                }
-            }
-        };
         Ok(Some(match selection {
             Selection::Rows(rows) => Selection::and_of_listed(rows, &result)?,
             selection => selection.clone().and(&result),
         }))
+    }
+
+    /// `None` until all rows are tested.
+    fn result(
+        &self,
+        expr: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+        selection: &Selection,
+        part: &mut Option<PartialEvaluation>,
+    ) -> Result<Option<BooleanArray>> {
+        let Some(pace) = &self.pace else { return boolean(expr, &self.rows_to_test(batch, selection)?).map(Some) };
+        let rows = match part.take() {
+            Some(part) => part,
+            None => PartialEvaluation { rows: self.rows_to_test(batch, selection)?, passed: BooleanBufferBuilder::new(0) },
+        };
+        match rows.go_on(expr, pace)? {
+            EvaluationProgress::Done(result) => Ok(Some(result)),
+            EvaluationProgress::Some(rows) => {
+                *part = Some(rows);
+                Ok(None)
+            }
+        }
     }
 
     /// All rows in place while many remain, otherwise only the remaining ones.

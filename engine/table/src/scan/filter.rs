@@ -25,7 +25,9 @@ use semantics::optimizer::exact_filter;
 /// The current filter.
 #[derive(Debug)]
 pub struct CurrentFilter {
-    /// Cheapest first.
+    /// Over the physical schema.
+    conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// The same over the stored columns of a part, cheapest first.
     conjuncts: Vec<Conjunct>,
     /// Physical columns that the conjuncts read, ascending.
     pub columns: Vec<usize>,
@@ -41,6 +43,8 @@ pub struct ScanFilter {
     tracking: Option<DynamicFilterTracking>,
     declared: SchemaRef,
     physical: SchemaRef,
+    /// The types in which the part that is being read has the columns.
+    stored: SchemaRef,
     current: CurrentFilter,
     switches: EngineSettings,
 }
@@ -53,9 +57,9 @@ impl ScanFilter {
         switches: EngineSettings,
     ) -> Result<ScanFilter> {
         let tracking = filter.as_ref().map(DynamicFilterTracking::classify);
-        let current = CurrentFilter::of(filter.as_ref(), declared, physical, &switches)?;
+        let current = CurrentFilter::of(filter.as_ref(), declared, physical, physical, &switches)?;
         let (declared, physical) = (Arc::clone(declared), Arc::clone(physical));
-        Ok(ScanFilter { filter, tracking, declared, physical, current, switches })
+        Ok(ScanFilter { filter, tracking, declared, stored: Arc::clone(&physical), physical, current, switches })
     }
 
     pub fn current(&self) -> &CurrentFilter {
@@ -66,11 +70,27 @@ impl ScanFilter {
     pub fn refresh(&mut self) -> Result<bool> {
         let changed = self.tracking.as_mut().and_then(|tracking| tracking.watcher()).is_some_and(|watcher| watcher.changed());
         if changed {
-            let mut new = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical, &self.switches)?;
+            let mut new = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical, &self.stored, &self.switches)?;
             new.conjuncts.iter_mut().for_each(|conjunct| conjunct.learn_from(&self.current.conjuncts));
             self.current = new;
         }
         Ok(changed)
+    }
+
+    /// The next zones are those of a part with these stored columns.
+    pub fn read(&mut self, stored: &SchemaRef) -> Result<()> {
+        if Arc::ptr_eq(&self.stored, stored) {
+            return Ok(());
+        }
+        let is_same = |column: &usize| self.stored.field(*column).data_type() == stored.field(*column).data_type();
+        if !self.current.columns.iter().all(is_same) {
+            let CurrentFilter { conditions, columns, .. } = &self.current;
+            let mut conjuncts = conjuncts(conditions, &self.physical, stored, columns, &self.switches)?;
+            conjuncts.iter_mut().for_each(|conjunct| conjunct.learn_from(&self.current.conjuncts));
+            self.current.conjuncts = conjuncts;
+        }
+        self.stored = Arc::clone(stored);
+        Ok(())
     }
 }
 
@@ -79,10 +99,11 @@ impl CurrentFilter {
         filter: Option<&Arc<dyn PhysicalExpr>>,
         declared: &SchemaRef,
         physical: &SchemaRef,
+        stored: &SchemaRef,
         switches: &EngineSettings,
     ) -> Result<CurrentFilter> {
         let Some(filter) = filter else {
-            return Ok(CurrentFilter { conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
+            return Ok(CurrentFilter { conditions: Vec::new(), conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
         };
         let filter = without_float_hints(filter, declared);
         let filter = snapshot_physical_expr(filter)?;
@@ -90,15 +111,13 @@ impl CurrentFilter {
         // Simplification moves casts from the narrow column to the literal on the other side.
         let filter = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(filter)?, physical)?)?;
         let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
-        let parts: Vec<&Arc<dyn PhysicalExpr>> = split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
-        let never = parts.iter().any(|expr| is_literal(expr, false));
-        let mut columns: Vec<usize> = parts.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index()).collect();
+        let conditions = split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).cloned().collect::<Vec<_>>();
+        let never = conditions.iter().any(|expr| is_literal(expr, false));
+        let mut columns: Vec<usize> = conditions.iter().flat_map(collect_columns).map(|column| column.index()).collect();
         columns.sort_unstable();
         columns.dedup();
-        let conjuncts = parts.into_iter().map(|expr| Conjunct::new(expr, physical, &columns, switches.integer_sets));
-        let mut conjuncts = conjuncts.collect::<Result<Vec<_>>>()?;
-        conjuncts.sort_by_key(|conjunct| conjunct.cost);
-        Ok(CurrentFilter { conjuncts, columns, pruner, never })
+        let conjuncts = conjuncts(&conditions, physical, stored, &columns, switches)?;
+        Ok(CurrentFilter { conditions, conjuncts, columns, pruner, never })
     }
 
     /// Continues to the end of the zone, or of one slice of an expensive condition; returns whether the zone is done.
@@ -116,6 +135,19 @@ impl CurrentFilter {
         }
         Ok(true)
     }
+}
+
+fn conjuncts(
+    conditions: &[Arc<dyn PhysicalExpr>],
+    physical: &SchemaRef,
+    stored: &SchemaRef,
+    columns: &[usize],
+    switches: &EngineSettings,
+) -> Result<Vec<Conjunct>> {
+    let conjuncts = conditions.iter().map(|expr| Conjunct::new(expr, physical, stored, columns, switches.integer_sets));
+    let mut conjuncts = conjuncts.collect::<Result<Vec<_>>>()?;
+    conjuncts.sort_by_key(|conjunct| conjunct.cost);
+    Ok(conjuncts)
 }
 
 /// A zone on which the conditions are being tested in turn. It belongs to one version of the filter: a changed filter must not continue

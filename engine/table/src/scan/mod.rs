@@ -2,6 +2,7 @@
 
 pub mod await_join_filters;
 mod conjunct;
+mod dictionary_test;
 mod fetch;
 mod filter;
 mod float_bounds;
@@ -20,6 +21,8 @@ pub mod skip_rows;
 mod source;
 mod statistics;
 mod statistics_cache;
+mod stored_filter;
+mod stored_rows;
 mod stream;
 
 pub use part::ScanPart;
@@ -27,3 +30,4 @@ pub use projection::projected_columns;
 pub use source::StoreScan;
 pub use statistics::{TableStatistics, open_parts, statistics_of_some};
 pub use statistics_cache::{StatisticsCache, statistics_of};
+pub use stored_rows::{StoredRows, StoredStream};

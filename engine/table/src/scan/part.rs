@@ -13,7 +13,9 @@ use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Ta
 
 use super::row_id;
 use super::selection::Selection;
+use super::stored_filter::integer;
 use common::error::store_error;
+use common::types::restore;
 
 /// How many projected schemas a part caches.
 const SCHEMAS_MAX: usize = 64;
@@ -27,6 +29,8 @@ pub struct ScanPart {
     deletions: Option<Arc<Deletions>>,
     /// The physical schema of the table, which batches have.
     physical: SchemaRef,
+    /// The same with the types in which the columns are stored; the same schema if those are all physical.
+    stored: SchemaRef,
     /// The source of each column of `physical`; `None` if the segment has exactly these columns.
     sources: Option<Vec<ColumnSource>>,
     /// If there are sources: the schemas of batches, by projection.
@@ -55,12 +59,14 @@ impl ScanPart {
     pub fn open(table: &TableSnapshot, segment: &TableSegment, physical: &SchemaRef) -> Result<ScanPart, StoreError> {
         let opened = segment.open()?;
         let sources = sources(table, physical, opened.schema(), segment.columns().map(|places| &**places))?;
+        let stored = stored_schema(&opened, physical, sources.as_deref());
         Ok(ScanPart {
             id: segment.id(),
             zone_rows: opened.statistics().row_counts().clone(),
             rows: PartRows::Segment(opened),
             deletions: segment.deletions().cloned(),
             physical: Arc::clone(physical),
+            stored,
             sources,
             schemas: Mutex::default(),
         })
@@ -76,6 +82,7 @@ impl ScanPart {
             deletions: tail.deletions().cloned(),
             rows: PartRows::Tail(tail.clone()),
             physical: Arc::clone(physical),
+            stored: Arc::clone(physical),
             schemas: Mutex::default(),
         })
     }
@@ -83,6 +90,18 @@ impl ScanPart {
     /// The physical schema of its table.
     pub fn physical(&self) -> &SchemaRef {
         &self.physical
+    }
+
+    /// The columns of its table in the types that [`ScanPart::stored_batch`] gives.
+    pub fn stored(&self) -> &SchemaRef {
+        &self.stored
+    }
+
+    /// Whether the file has one of the columns in another type than the physical one.
+    pub fn is_encoded(&self, columns: &[usize]) -> bool {
+        let Some(segment) = self.segment().filter(|segment| !Arc::ptr_eq(segment.schema(), segment.stored_schema())) else { return false };
+        let is_encoded = |place: usize| segment.schema().field(place).data_type() != segment.stored_schema().field(place).data_type();
+        self.stored_places(columns).into_iter().any(is_encoded)
     }
 
     /// The id that row ids contain.
@@ -165,6 +184,21 @@ impl ScanPart {
         self.same(column).map(|column| segment.statistics().extremes(column))
     }
 
+    /// The least and the greatest value of a column as the integers that they are in memory, if they are known in its current type.
+    pub fn integer_range(&self, column: usize) -> Option<(i64, i64)> {
+        let (zones, extremes) = (self.zones(column)?, self.extremes(column)?);
+        let value = |bounds: &ArrayRef, extreme: Extreme| match extreme {
+            Extreme::Zone { zone, .. } => {
+                let value = ScalarValue::try_from_array(bounds, zone).ok()?;
+                integer(&value).and_then(|value| i64::try_from(value).ok())
+            }
+            // Without values there are no codes but that of NULL.
+            Extreme::Absent => Some(0),
+            Extreme::Unknown => None,
+        };
+        Some((value(&zones.min, extremes[0])?, value(&zones.max, extremes[1])?))
+    }
+
     /// Including deleted rows.
     pub fn null_count(&self, column: usize) -> Option<u64> {
         Some(self.segment()?.statistics().null_count(self.place(column)?))
@@ -217,17 +251,66 @@ impl ScanPart {
         }
     }
 
+    /// A batch with some columns as they are stored, without a copy unless their types were widened since; see [`ScanPart::restore`].
+    pub fn stored_batch(&self, batch: usize, columns: &[usize]) -> Result<RecordBatch> {
+        let Some(segment) = self.segment().filter(|_| !Arc::ptr_eq(&self.stored, &self.physical)) else {
+            return self.batch(batch, columns);
+        };
+        let Some(places) = columns.iter().map(|column| self.same(*column)).collect::<Option<Vec<_>>>() else {
+            let arrays = columns.iter().map(|column| match self.same(*column) {
+                Some(place) => Ok(Arc::clone(segment.stored_batch(batch, &[place]).map_err(store_error)?.column(0))),
+                None => Ok(Arc::clone(self.batch(batch, &[*column])?.column(0))),
+            });
+            let arrays = arrays.collect::<Result<Vec<_>>>()?;
+            let fields = columns.iter().map(|column| self.stored.field(*column).clone().with_nullable(true));
+            return Ok(RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), arrays)?);
+        };
+        segment.stored_batch(batch, &places).map_err(store_error)
+    }
+
+    /// `rows` rows from `start` of a batch that [`ScanPart::stored_batch`] gave, in the physical types of the table.
+    pub fn decoded(&self, stored: &RecordBatch, columns: &[usize], start: usize, rows: usize) -> Result<Vec<ArrayRef>> {
+        let zone = self.zone(stored, start, rows)?;
+        let arrays = zone.columns().iter().zip(columns);
+        arrays.map(|(array, column)| self.restore(array, *column, self.physical.field(*column).data_type())).collect()
+    }
+
+    /// The bytes of its rows in memory, in their physical types; texts with the bytes that the file has for them.
+    pub fn memory_bytes(&self) -> u64 {
+        let mut bytes = self.size_bytes();
+        if let Some(segment) = self.segment().filter(|segment| !Arc::ptr_eq(segment.schema(), segment.stored_schema())) {
+            let widths = |schema: &SchemaRef| schema.fields().iter().map(|field| width(field.data_type())).sum::<usize>();
+            bytes += widths(segment.schema()).saturating_sub(widths(segment.stored_schema())) as u64 * segment.row_count() as u64;
+        }
+        bytes
+    }
+
+    /// Values of a column from a [`ScanPart::stored_batch`] in the declared type of the column.
+    pub fn restore(&self, array: &ArrayRef, column: usize, declared: &DataType) -> Result<ArrayRef> {
+        let (Some(segment), Some(physical)) = (self.segment(), self.physical.fields().get(column).map(|field| field.data_type())) else {
+            return Ok(restore(array, declared)?);
+        };
+        if array.data_type() == physical {
+            return Ok(restore(array, declared)?);
+        }
+        let to = match (physical, declared) {
+            (DataType::Decimal64(_, of_physical), DataType::Decimal128(_, of_declared)) if of_physical == of_declared => declared,
+            _ => physical,
+        };
+        Ok(restore(&segment.decode(array, to).map_err(store_error)?, declared)?)
+    }
+
     /// A batch with some columns of the table's physical schema, without a copy if they are stored in that type.
     pub fn batch(&self, batch: usize, columns: &[usize]) -> Result<RecordBatch> {
         let Some(sources) = &self.sources else {
-            return self.stored(batch, columns);
+            return self.written(batch, columns);
         };
         let rows = self.batch_rows(batch).len();
         let arrays = columns.iter().map(|column| {
             let data_type = self.physical.field(*column).data_type();
             match &sources[*column] {
-                ColumnSource::Same(place) => Ok(Arc::clone(self.stored(batch, &[*place])?.column(0))),
-                ColumnSource::Widened(place) => widen(self.stored(batch, &[*place])?.column(0), data_type),
+                ColumnSource::Same(place) => Ok(Arc::clone(self.written(batch, &[*place])?.column(0))),
+                ColumnSource::Widened(place) => widen(self.written(batch, &[*place])?.column(0), data_type),
                 ColumnSource::Constant(value) => value.to_array_of_size(rows),
             }
         });
@@ -257,15 +340,15 @@ impl ScanPart {
         schema
     }
 
-    /// Columns in their stored types.
-    fn stored(&self, batch: usize, places: &[usize]) -> Result<RecordBatch> {
+    /// Columns in the physical types of their segment.
+    fn written(&self, batch: usize, places: &[usize]) -> Result<RecordBatch> {
         match &self.rows {
             PartRows::Segment(segment) => segment.batch(batch, places).map_err(store_error),
             PartRows::Tail(tail) => Ok(tail.chunk(batch).map_err(store_error)?.project(places)?),
         }
     }
 
-    /// Slices `rows` rows from `start` out of the columns of a [`ScanPart::batch`].
+    /// Slices `rows` rows from `start` out of the columns of a [`ScanPart::stored_batch`].
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         match &self.rows {
             PartRows::Segment(segment) => segment.zone(columns, start, rows).map_err(store_error),
@@ -347,6 +430,32 @@ fn sources(
         }
     };
     (0..physical.fields().len()).map(source).collect::<Result<_, _>>().map(Some)
+}
+
+fn stored_schema(segment: &Segment, physical: &SchemaRef, sources: Option<&[ColumnSource]>) -> SchemaRef {
+    if Arc::ptr_eq(segment.schema(), segment.stored_schema()) {
+        return Arc::clone(physical);
+    }
+    let place = |column: usize| match sources.map(|sources| &sources[column]) {
+        None => Some(column),
+        Some(ColumnSource::Same(place)) => Some(*place),
+        Some(_) => None,
+    };
+    let fields = physical.fields().iter().enumerate().map(|(column, field)| match place(column) {
+        Some(place) => field.as_ref().clone().with_data_type(segment.stored_schema().field(place).data_type().clone()),
+        None => field.as_ref().clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The bytes that an array has for each value besides texts.
+fn width(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Utf8View | DataType::BinaryView => size_of::<u128>(),
+        DataType::Utf8 | DataType::Binary => size_of::<i32>(),
+        DataType::Dictionary(codes, _) => width(codes),
+        other => other.primitive_width().unwrap_or_default(),
+    }
 }
 
 fn initial_value(text: Option<&str>, declared: &DataType, physical: &DataType) -> Result<ScalarValue, StoreError> {

@@ -22,9 +22,13 @@ pub fn decode(id: u64) -> (u64, u32) {
     (id >> ROW_BITS, id as u32)
 }
 
+pub fn row_id_field() -> Field {
+    Field::new(ROW_ID, DataType::UInt64, false)
+}
+
 /// The schema with the row id as its last column.
 pub fn with_row_id(schema: &SchemaRef) -> SchemaRef {
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
-    fields.push(Arc::new(Field::new(ROW_ID, DataType::UInt64, false)));
+    fields.push(Arc::new(row_id_field()));
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

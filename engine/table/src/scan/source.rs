@@ -36,6 +36,7 @@ use super::projection::projected_columns;
 use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
+use super::stored_rows::StoredStream;
 use super::stream::{ScanStream, is_wide};
 use common::engine_settings::switches;
 use common::report::ReportCollector;
@@ -224,8 +225,33 @@ impl StoreScan {
     }
 }
 
-impl DataSource for StoreScan {
-    fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+impl StoreScan {
+    /// A partition as its rows are stored, without a limit.
+    pub fn open_stored(&self, partition: usize, context: &TaskContext) -> Result<StoredStream> {
+        Ok(StoredStream::new(ScanStream { decodes: false, ..self.stream(partition, context)? }))
+    }
+
+    /// Whether it returns all rows that pass its filter.
+    pub fn is_whole(&self) -> bool {
+        self.limit.is_none() && self.offset.is_none()
+    }
+
+    /// Whether most rows have codes or small integers in these columns of the output.
+    pub fn has_codes(&self, columns: &[usize]) -> bool {
+        let is_code = |part: &ScanPart, column: &usize| {
+            use arrow::datatypes::DataType::{Dictionary, Int8, Int16, UInt8, UInt16};
+            let field = part.stored().fields().get(self.projection[*column]);
+            field.is_some_and(|field| matches!(field.data_type(), Dictionary(..) | Int8 | Int16 | UInt8 | UInt16))
+        };
+        let (mut rows, mut with_codes) = (0, 0);
+        for part in &self.statistics.parts {
+            rows += part.row_count();
+            with_codes += if columns.iter().all(|column| is_code(part, column)) { part.row_count() } else { 0 };
+        }
+        with_codes * 10 >= rows * 9
+    }
+
+    fn stream(&self, partition: usize, context: &TaskContext) -> Result<ScanStream> {
         let Some(units) = self.partitions.get(partition) else {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
@@ -242,12 +268,12 @@ impl DataSource for StoreScan {
             physical: Arc::clone(&self.physical),
             projection: Arc::clone(&self.projection),
             stored_columns: self.projection.iter().copied().filter(|column| !self.is_row_id(*column)).collect(),
-            physical_output: Arc::new(nullable(&self.physical.project(&self.projection)?)),
             row_id_place: self.projection.iter().position(|column| self.is_row_id(*column)),
             schema: Arc::clone(&self.schema),
             filter,
             units: units.clone(),
             metrics,
+            decodes: true,
             coalescer: BatchCoalescer::new(Arc::clone(&self.schema), batch_rows),
             is_wide: is_wide(&self.schema),
             runs: Default::default(),
@@ -264,7 +290,13 @@ impl DataSource for StoreScan {
         if partition == 0 {
             scan.count_segments()?;
         }
-        Ok(Box::pin(scan))
+        Ok(scan)
+    }
+}
+
+impl DataSource for StoreScan {
+    fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        Ok(Box::pin(self.stream(partition, &context)?))
     }
 
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -387,9 +419,4 @@ fn physical_of(table: &TableSnapshot, declared: &SchemaRef, parts: &[Arc<ScanPar
         _ if declared.fields().len() > table.schema().fields().len() => physical_schema(&with_row_id(table.schema())),
         _ => physical_schema(table.schema()),
     }
-}
-
-/// Added or widened columns may have NULLs, whatever the schema says.
-fn nullable(schema: &Schema) -> Schema {
-    Schema::new(schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect::<Vec<_>>())
 }

@@ -75,7 +75,7 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
     let declared = Arc::clone(table.schema());
     let statistics = declared.fields().iter().map(|_| OnceLock::new()).collect();
     let rows = segments.iter().map(|segment| segment.row_count() as usize).sum();
-    let bytes = parts.iter().map(|part| part.size_bytes() as usize).sum();
+    let bytes = parts.iter().map(|part| part.memory_bytes() as usize).sum();
     Ok(TableStatistics {
         columns: Arc::new(Columns { parts: parts.clone(), declared, statistics }),
         num_rows: Precision::Exact(rows),

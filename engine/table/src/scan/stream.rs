@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
 use pmem_store::segment::Fetched;
@@ -20,8 +20,8 @@ use super::filter::{ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
 use super::part::ScanPart;
 use super::partition::ScanUnit;
+use super::row_id::row_id_field;
 use super::selection::Selection;
-use common::types::restore;
 use semantics::cancel::yield_now;
 
 /// Copying a row of this size takes longer than returning it in a batch of its own.
@@ -39,11 +39,11 @@ pub struct ScanStream {
     /// The projection without the row id, which is computed.
     pub(super) stored_columns: Arc<[usize]>,
     pub(super) row_id_place: Option<usize>,
-    /// The projection in physical types.
-    pub(super) physical_output: SchemaRef,
     pub(super) filter: ScanFilter,
     pub(super) units: Vec<ScanUnit>,
     pub(super) metrics: ScanMetrics,
+    /// Whether rows are returned in declared types, and small batches together; if not, zone by zone as they are stored.
+    pub(super) decodes: bool,
     pub(super) coalescer: BatchCoalescer,
     /// Rows are so wide that runs of passing rows are returned in place, each as a batch, and not gathered.
     pub(super) is_wide: bool,
@@ -73,6 +73,8 @@ pub struct OpenUnit {
     next_row: usize,
     filter_columns: RecordBatch,
     output_columns: Option<RecordBatch>,
+    /// Of the output columns with the row id.
+    output_schema: Option<SchemaRef>,
     first_row: usize,
     /// A zone with an expensive filter, of which each step evaluates one slice.
     zone: Option<OpenZone>,
@@ -162,9 +164,11 @@ impl ScanStream {
                 self.next_unit -= 1;
                 return Ok(true);
             }
-            let filter_columns = part.batch(unit.batch, &filter_columns)?;
+            self.filter.read(part.stored())?;
+            let filter_columns = part.stored_batch(unit.batch, &filter_columns)?;
             let next_row = unit.start;
-            self.current = Some(OpenUnit { unit, next_row, filter_columns, output_columns: None, first_row, zone: None });
+            let (output_columns, output_schema, zone) = (None, None, None);
+            self.current = Some(OpenUnit { unit, next_row, filter_columns, output_columns, output_schema, first_row, zone });
             return Ok(true);
         }
         Ok(false)
@@ -205,7 +209,7 @@ impl ScanStream {
 
     /// Reads a zone, or tests one more slice of it.
     fn read_zone(&mut self) -> Result<ScanStep> {
-        let Some(mut zone) = self.take_zone() else { return self.after_zone(ScanStep::Nothing) };
+        let Some(mut zone) = self.take_zone()? else { return self.after_zone(ScanStep::Nothing) };
         let filter = self.filter.current();
         if !filter.advance(&mut zone.test)? {
             if let Some(open) = &mut self.current {
@@ -229,7 +233,7 @@ impl ScanStream {
         let read = if self.is_wide { zone.test.selection.runs(zone.rows).iter().map(|run| run.len()).sum() } else { zone.rows };
         self.touch(&others, read);
         let output = self.output_zone(zone.start, zone.rows)?;
-        let step = match self.is_wide {
+        let step = match self.is_wide && self.decodes {
             true => self.emit_runs(&output, &zone.test.selection)?,
             false => self.emit(output, &zone.test.selection)?,
         };
@@ -237,24 +241,26 @@ impl ScanStream {
     }
 
     /// The current zone, or the next one; `None` if its statistics rule it out.
-    fn take_zone(&mut self) -> Option<OpenZone> {
-        let open = self.current.as_mut()?;
+    fn take_zone(&mut self) -> Result<Option<OpenZone>> {
+        let Some(open) = self.current.as_mut() else { return Ok(None) };
         if let Some(zone) = open.zone.take() {
-            return Some(zone);
+            return Ok(Some(zone));
         }
         let start = open.next_row;
         let rows = ZONE_ROWS.min(open.unit.end - start);
         open.next_row += rows;
-        let number = (open.first_row + start) / ZONE_ROWS;
-        let part = &self.parts[open.unit.part];
-        let test = ZoneTest::new(open.filter_columns.slice(start, rows), part.alive(open.first_row + start, rows));
-        if test.selection.is_none() || !self.keeps(number) {
+        let first_row = open.first_row + start;
+        let part = Arc::clone(&self.parts[open.unit.part]);
+        let alive = part.alive(first_row, rows);
+        if alive.is_none() || !self.keeps(first_row / ZONE_ROWS) {
             self.metrics.pruned(rows, 1);
-            return None;
+            return Ok(None);
         }
+        let Some(open) = &self.current else { return Ok(None) };
+        let test = ZoneTest::new(part.zone(&open.filter_columns, start, rows)?, alive);
         self.metrics.scanned(rows);
         self.touch(&self.filter.current().columns, rows);
-        Some(OpenZone { start, rows, test })
+        Ok(Some(OpenZone { start, rows, test }))
     }
 
     /// Counts the bytes of these columns in `rows` rows.
@@ -272,7 +278,7 @@ impl ScanStream {
         Ok(step)
     }
 
-    /// The output columns of a zone, in physical types.
+    /// The output columns of a zone, as they are stored.
     fn output_zone(&mut self, start: usize, rows: usize) -> Result<RecordBatch> {
         let Some(open) = &mut self.current else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -280,7 +286,7 @@ impl ScanStream {
         let part = &self.parts[open.unit.part];
         let columns = match &open.output_columns {
             Some(columns) => columns,
-            None => open.output_columns.insert(part.batch(open.unit.batch, &self.stored_columns)?),
+            None => open.output_columns.insert(part.stored_batch(open.unit.batch, &self.stored_columns)?),
         };
         // Before mapped rows are returned: nobody checks them afterwards.
         part.check_length()?;
@@ -288,13 +294,22 @@ impl ScanStream {
         let Some(place) = self.row_id_place else { return Ok(zone) };
         let mut arrays = zone.columns().to_vec();
         arrays.insert(place, part.row_ids(open.first_row + start, rows)?);
+        let schema = open.output_schema.get_or_insert_with(|| {
+            let mut fields = zone.schema().fields().to_vec();
+            fields.insert(place, Arc::new(row_id_field()));
+            Arc::new(Schema::new(fields))
+        });
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.physical_output), arrays, &options)?)
+        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
     }
 
     /// Returns the rows that passed, in declared types: a whole zone in place, fewer rows gathered.
     fn emit(&mut self, zone: RecordBatch, selection: &Selection) -> Result<ScanStep> {
-        let Some(passed) = selection.apply(&zone)? else {
+        let passed = selection.apply(&zone)?;
+        if !self.decodes {
+            return Ok(ScanStep::Ready(passed.unwrap_or(zone)));
+        }
+        let Some(passed) = passed else {
             let batch = self.restored(zone)?;
             if self.coalescer.is_empty() {
                 return Ok(ScanStep::Ready(self.limited(batch)));
@@ -323,11 +338,21 @@ impl ScanStream {
         Ok(ScanStep::Nothing)
     }
 
+    /// The part that was read last.
+    pub(super) fn open_part(&self) -> Result<Arc<ScanPart>> {
+        match self.read_part {
+            Some(part) => Ok(Arc::clone(&self.parts[part])),
+            None => internal_err!("no part has been read"),
+        }
+    }
+
+    /// Rows of the open part in declared types.
     fn restored(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let part = self.open_part()?;
         let columns = batch.columns().iter().zip(self.projection.iter());
-        let columns = columns.map(|(array, column)| restore(array, self.declared.field(*column).data_type()));
+        let columns = columns.map(|(array, column)| part.restore(array, *column, self.declared.field(*column).data_type()));
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 }
@@ -346,11 +371,9 @@ fn zone_range(start: usize, rows: usize) -> std::ops::Range<usize> {
     start / ZONE_ROWS..(start + rows).div_ceil(ZONE_ROWS)
 }
 
-impl Stream for ScanStream {
-    type Item = Result<RecordBatch, DataFusionError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
+impl ScanStream {
+    pub(super) fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        let this = self;
         let elapsed = this.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         let started = Instant::now();
@@ -378,6 +401,14 @@ impl Stream for ScanStream {
             }
         }
         yield_now(context)
+    }
+}
+
+impl Stream for ScanStream {
+    type Item = Result<RecordBatch, DataFusionError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_batch(context)
     }
 }
 

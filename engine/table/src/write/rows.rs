@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
 use pmem_store::attributes::Attributes;
 use pmem_store::objects::{ObjectKind, ObjectRecord};
-use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
+use pmem_store::{ColumnInfo, ColumnOrder, ENCODING_OPTION, NewTable, PLAIN, StoreError, TableId, Transaction};
 
 use super::scope::WriteScope;
 use super::staged_rows::{RowSink, StagedRows};
@@ -46,6 +46,14 @@ pub struct Declarations {
     pub tags: Attributes,
 }
 
+fn sink(scope: &WriteScope, target: &WriteTarget, id: TableId, may_be_few: bool) -> Result<RowSink, EngineError> {
+    let has_plain_columns = match &target.what {
+        WriteMode::New { declared, .. } => declared.options.get(ENCODING_OPTION).is_some_and(|value| value == PLAIN),
+        WriteMode::Existing { .. } => scope.has_plain_columns(&target.namespace, &target.table)?,
+    };
+    RowSink::new(scope.engine(), id, &target.schema, has_plain_columns, may_be_few)
+}
+
 /// If it is dropped unfinished, it leaves nothing behind.
 pub struct RowWriter {
     scope: WriteScope,
@@ -77,13 +85,13 @@ impl RowWriter {
 
     fn with_rules(scope: &WriteScope, target: WriteTarget, id: TableId, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
         let may_be_few = matches!(target.what, WriteMode::Existing { replace: false, .. });
-        let sink = RowSink::new(scope.engine(), id, &target.schema, may_be_few)?;
+        let sink = sink(scope, &target, id, may_be_few)?;
         Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(rules)), rows: 0 })
     }
 
     /// The rows become segments of their own, however few they are, because somebody has put them into a file together.
     pub fn in_segments(mut self) -> Result<RowWriter, EngineError> {
-        self.sink = Some(RowSink::new(self.scope.engine(), self.id, &self.target.schema, false)?);
+        self.sink = Some(sink(&self.scope, &self.target, self.id, false)?);
         Ok(self)
     }
 

@@ -51,6 +51,10 @@ impl WriteScope {
         }
     }
 
+    pub fn has_plain_columns(&self, namespace: &str, name: &str) -> Result<bool, EngineError> {
+        Ok(self.base.table(namespace, name)?.is_some_and(|table| table.record().has_plain_columns()))
+    }
+
     /// The statement is a transaction of its own.
     pub fn is_autocommit(&self) -> bool {
         !self.slot.is_open()

@@ -25,6 +25,7 @@ pub struct RowSink {
     store: Arc<Store>,
     table: TableId,
     physical: SchemaRef,
+    has_plain_columns: bool,
     waiting_bytes_max: usize,
     /// Used until there are too many rows.
     few: Vec<RecordBatch>,
@@ -35,10 +36,26 @@ pub struct RowSink {
 
 impl RowSink {
     /// `may_be_few` is true if the table exists, so that its log can take the rows.
-    pub fn new(engine: &dyn StoreContext, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
+    pub fn new(
+        engine: &dyn StoreContext,
+        table: TableId,
+        declared: &SchemaRef,
+        has_plain_columns: bool,
+        may_be_few: bool,
+    ) -> Result<RowSink, EngineError> {
         let (store, physical) = (Arc::clone(engine.store()), physical_schema(declared));
         let waiting_bytes_max = engine.query_memory_limit_bytes() / WAITING_ONE_OF;
-        let mut sink = RowSink { store, table, physical, waiting_bytes_max, few: Vec::new(), few_bytes: 0, few_rows: 0, appender: None };
+        let mut sink = RowSink {
+            store,
+            table,
+            physical,
+            has_plain_columns,
+            waiting_bytes_max,
+            few: Vec::new(),
+            few_bytes: 0,
+            few_rows: 0,
+            appender: None,
+        };
         if !may_be_few {
             sink.appender = Some(sink.new_appender()?);
         }
@@ -46,7 +63,8 @@ impl RowSink {
     }
 
     fn new_appender(&self) -> Result<Appender, EngineError> {
-        Ok(self.store.appender(self.table, Arc::clone(&self.physical))?.with_pending_bytes(self.waiting_bytes_max))
+        let appender = self.store.appender(self.table, Arc::clone(&self.physical))?.with_pending_bytes(self.waiting_bytes_max);
+        Ok(if self.has_plain_columns { appender.with_plain_columns() } else { appender })
     }
 
     /// Blocks while it writes to the mapped file.

@@ -197,7 +197,7 @@ fn a_table_that_is_told_as_files_is_written_down() {
     let db = house(&["bob"]);
     db.load("t", &[], &numbers(0, 1_000));
     let bob = db.as_user("bob");
-    let map = |rows| bob.session.mapped_table("main", "t", None, rows);
+    let map = |rows| bob.session.mapped_table("main", "t", None, rows, true);
     db.run("GRANT INSERT ON t TO bob");
     assert!(map(None).is_err());
     db.run("GRANT SELECT ON t TO bob");

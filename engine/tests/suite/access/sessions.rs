@@ -66,7 +66,7 @@ fn what_was_refused_to_a_session_is_not_kept_by_it() {
     db.load("t", &[], &numbers(0, 1_000));
     db.run("GRANT INSERT ON t TO bob");
     let bob = db.as_user("bob");
-    assert_eq!(bob.session.mapped_table("main", "t", None, None).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(bob.session.mapped_table("main", "t", None, None, true).unwrap_err().kind(), ErrorKind::Denied);
     let csv = db.file("rows.csv");
     std::fs::write(&csv, "id,k,r,s\n").unwrap();
     let scan = FileScan::open(&[csv], ReadOptions::default()).unwrap();

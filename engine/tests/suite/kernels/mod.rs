@@ -3,6 +3,7 @@
 mod blocks;
 mod buckets;
 mod clusters;
+mod grouping_sets;
 mod histograms;
 mod matrices;
 mod messages;

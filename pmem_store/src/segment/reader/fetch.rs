@@ -42,7 +42,7 @@ impl Segment {
         let mut entries = Vec::new();
         for index in batches {
             // The lengths, and numbers of NULLs, of its arrays are those of its message, which is here.
-            let batch = self.decode(mapped, *index)?;
+            let batch = self.batch_at(mapped, *index)?;
             for column in projection {
                 self.each_buffer(&mapped.bytes, &batch.column(*column).to_data(), &mut |offset| {
                     entries.push(self.checksums.index_at(&self.path, offset)?);

@@ -52,7 +52,7 @@ fn memory_is_held_until_the_table_or_its_session_is_dropped() {
 fn rows_in_a_segment_stay_there_and_take_no_memory() {
     let db = Db::with(small_memory(16));
     // Of about 80 bytes each: three times the pool.
-    db.load("t", &[], &numbers(0, 600_000));
+    db.load_plain("t", &numbers(0, 600_000));
     let output = db.run("SELECT * INTO VOLATILE c FROM t");
     assert!(output.report.peak_memory_bytes < 4 << 20, "{:?}", output.report);
     let segments = db.segments("t");
@@ -80,7 +80,7 @@ fn rows_stay_when_their_segment_is_dropped() {
 fn a_segment_cut_short_under_a_temporary_table_is_an_error() {
     in_a_process_of_its_own("kernels::temporary_tables::memory::a_segment_cut_short_under_a_temporary_table_is_an_error", || {
         let db = Db::new();
-        db.load("t", &[], &numbers(0, 300_000));
+        db.load_plain("t", &numbers(0, 300_000));
         db.run("CREATE VOLATILE TABLE c AS SELECT id, r FROM t");
         db.run("CREATE VOLATILE TABLE d AS SELECT id FROM c");
         let path = db.table("t").segments()[0].path().to_owned();
