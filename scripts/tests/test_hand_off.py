@@ -1,6 +1,7 @@
 """The program of docs/hand-off.md: tables as files of the server, mapped by a client."""
 
 import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -35,6 +36,8 @@ class HandOff(unittest.TestCase):
         self.store = Path(self.directory.name) / "store"
 
     def serve(self, *switches: str) -> pyarrow.flight.FlightClient:
+        statement = "CREATE TABLE flights (a BIGINT, b VARCHAR) WITH (encoding = 'plain')"
+        subprocess.run([QUIVER, "--store", self.store, "-c", statement], check=True, capture_output=True)
         server = Server(self.store, *switches)
         self.addCleanup(server.end)
         self.uri = server.uri
@@ -42,8 +45,6 @@ class HandOff(unittest.TestCase):
         numbers = pyarrow.array(range(ROWS), pyarrow.int64())
         texts = pyarrow.compute.binary_join_element_wise("text number", numbers.cast("string"), " ")
         self.table = pyarrow.table({"a": numbers, "b": texts})
-        statement = b"CREATE TABLE flights (a BIGINT, b VARCHAR) WITH (encoding = 'plain')"
-        list(client.do_action(pyarrow.flight.Action("execute", statement)))
         writer, answers = client.do_put(
             pyarrow.flight.FlightDescriptor.for_command(b'{"table": "flights", "mode": "append"}'), self.table.schema
         )

@@ -3,6 +3,7 @@
 import datetime
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from decimal import Decimal
@@ -13,6 +14,9 @@ import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
 from quiver_shell import QUIVER
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
+from quiver.remote.encodings import decoded
 
 ROWS = 20_000  # more than two zones, so that a segment has whole zones and a part of one
 
@@ -69,8 +73,9 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         cls.store = cls.directory / "store"
         cls.table = sample()
         pyarrow.parquet.write_table(cls.table, cls.directory / "sample.parquet")
-        cls.quiver("import", "--store", cls.store, "--table", "sample", cls.directory / "sample.parquet")
-        cls.segments = cls.find_segments()
+        parquet = cls.directory / "sample.parquet"
+        cls.quiver("--store", cls.store, "-c", f"CREATE TABLE sample WITH (encoding = 'plain') AS SELECT * FROM '{parquet}'")
+        cls.segments = cls.find_segments(cls.store)
 
     @classmethod
     def quiver(cls, *arguments) -> str:
@@ -80,10 +85,10 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         return done.stdout
 
     @classmethod
-    def find_segments(cls) -> list[Path]:
+    def find_segments(cls, store: Path) -> list[Path]:
         """Statistics lie beside the segments as Arrow files too; a segment has the table's columns."""
         found = []
-        for path in sorted((cls.store / "segments").rglob("*.arrow")):
+        for path in sorted((store / "segments").rglob("*.arrow")):
             with pyarrow.ipc.open_file(path) as file:
                 if file.schema.names == cls.table.schema.names:
                     found.append(path)
@@ -104,10 +109,24 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         self.assertGreaterEqual(len(self.segments), 1)
 
     def test_pyarrow_reads_from_a_segment_what_was_imported(self):
-        # Values and not types: a segment may hold a column narrower or dictionary-encoded.
+        # Values and not types: a segment may hold a column narrower.
         found = self.read_segments()
         for name in self.table.column_names:
             self.assertEqual(found[name].to_pylist(), self.table[name].to_pylist(), name)
+
+    def test_a_column_that_is_stored_in_fewer_bytes_says_of_which_type_it_is(self):
+        store = self.directory / "encoded"
+        self.quiver("import", "--store", store, "--table", "sample", self.directory / "sample.parquet")
+        stored = set()
+        for path in self.find_segments(store):
+            table = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all()
+            table.validate(full=True)
+            stored |= {field.name for field in table.schema if b"quiver.type" in (field.metadata or {})}
+            columns = {field.name: decoded(table.column(field.name).combine_chunks(), field) for field in table.schema}
+            for name, column in columns.items():
+                self.assertEqual(column.to_pylist(), self.table[name].to_pylist(), name)
+        # Times of microseconds since 1970 take eight bytes, and the texts of a page are long enough for views.
+        self.assertEqual(stored & {"id", "small", "ratio", "price", "day", "at", "few", "list"}, {"id", "price", "day", "few"})
 
     def test_pyarrow_maps_a_segment_without_copying(self):
         path = self.segments[0]
