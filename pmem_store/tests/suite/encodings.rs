@@ -166,7 +166,7 @@ fn many_columns_that_grow_begin_few_segments() {
         (0..10).map(|column| (format!("c{column}"), Arc::new(Int64Array::from(vec![value(column); batch_rows])) as ArrayRef)).collect()
     };
     let batches: Vec<RecordBatch> = (0..10)
-        .map(|index| columns(index))
+        .map(columns)
         .map(|columns| batch(columns.iter().map(|(name, column)| (name.as_str(), Arc::clone(column))).collect()))
         .collect();
     let (_dir, store) = store_with(&batches);
