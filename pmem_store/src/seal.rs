@@ -73,6 +73,9 @@ impl Store {
         let appender = Appender::new(dir, Arc::clone(log.log.schema()), kind, poison, id, locked);
         // It is one segment, whatever its size, because there is one id.
         let mut appender = appender.with_target_bytes(log.log.capacity_bytes().saturating_mul(4)).in_one_segment();
+        if core.has_plain_columns(table) {
+            appender = appender.with_plain_columns();
+        }
         for chunk in 0..view.chunk_count() {
             appender.write(view.chunk(chunk)?)?;
         }

@@ -134,10 +134,7 @@ impl JobRunner<'_> {
         let mut row_mapping = RowMapping::new(sources);
         let rows = plan.run(memory, self.partitions)?;
         let appender = self.store.appender(table.record().id, physical_schema(table.schema()))?;
-        let mut appender = appender.with_target_bytes(target_bytes(job));
-        if table.record().has_plain_columns() {
-            appender = appender.with_plain_columns();
-        }
+        let appender = appender.with_target_bytes(target_bytes(job));
         let appender = self.write(rows, appender, &mut row_mapping, job).await?;
         if row_mapping.written_rows() != job.live_rows() {
             let (actual, expected) = (row_mapping.written_rows(), job.live_rows());

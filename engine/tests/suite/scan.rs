@@ -8,7 +8,7 @@ use arrow::array::{
     Int32Array, Int64Array, ListArray, StringViewArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Int64Type};
-use pmem_store::ZONE_ROWS;
+use pmem_store::{Segment, ZONE_ROWS};
 
 use super::helpers::{Db, nullable, numbers, options};
 
@@ -96,6 +96,21 @@ fn zones_that_pass_a_filter_whole_are_still_in_place() {
     let ran = db.run(&format!("SELECT s FROM t WHERE id >= {}", ZONE_ROWS));
     assert_eq!(ran.row_count(), 3 * ZONE_ROWS);
     assert!(ran.batches.iter().all(|batch| lies_in(&batch.column(0).to_data(), &mapped)));
+}
+
+/// A log that became a segment was encoded whatever the table's option said.
+#[test]
+fn small_writes_to_a_table_with_plain_columns_are_stored_in_their_types() {
+    let db = Db::new();
+    for (table, option, expected) in [("plain", "plain", DataType::Int64), ("other", "auto", DataType::Int16)] {
+        db.run(&format!("CREATE TABLE {table} (a BIGINT) WITH (encoding = '{option}')"));
+        for _ in 0..3 {
+            db.run(&format!("INSERT INTO {table} SELECT value FROM generate_series(1, 5000) AS g (value)"));
+        }
+        db.run("CHECKPOINT");
+        let stored = |segment: &Arc<Segment>| segment.stored_schema().field(0).data_type().clone();
+        assert_eq!(db.segments(table).iter().map(stored).collect::<Vec<_>>(), [expected], "{table}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A checksum for every byte range of a segment: one per buffer, one per piece of metadata.
 //!
 //! Kept beside the segment as an Arrow table `(batch, kind, offset, length, xxh3)`. A buffer is
-//! verified when a query first touches it, so that opening a store reads no data.
+//! verified when a query first touches it, so that opening a segment reads of its data no more than the dictionaries.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -82,7 +82,8 @@ impl Store {
         let dir = files::table_dir(&core.path, table);
         let next = Arc::clone(&core.next_segment);
         let locked = Arc::clone(&core.shared);
-        Ok(Appender::new(dir, schema, core.options.region, Arc::clone(&core.poison), next, locked))
+        let appender = Appender::new(dir, schema, core.options.region, Arc::clone(&core.poison), next, locked);
+        Ok(if core.has_plain_columns(table) { appender.with_plain_columns() } else { appender })
     }
 
     /// Makes durable everything that was appended with [`Durability::Async`](crate::Durability::Async) until now.

@@ -53,6 +53,12 @@ impl StoreCore {
         self.publisher.snapshot(&self.shared)
     }
 
+    /// Whether new segments of a table have all columns in their physical types. A table that is not committed yet is none of the catalog's: who writes
+    /// its rows knows its options.
+    pub fn has_plain_columns(&self, table: TableId) -> bool {
+        self.publisher.state().table_by_id(table).is_some_and(|table| table.record.has_plain_columns())
+    }
+
     pub fn region_kind(&self) -> RegionKind {
         self.options.region
     }

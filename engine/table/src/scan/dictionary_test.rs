@@ -40,7 +40,7 @@ pub struct DictionaryTest {
 }
 
 /// The results for the texts of a dictionary.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Results {
     texts: ArrayRef,
     /// By code; for NULL it is the last one.

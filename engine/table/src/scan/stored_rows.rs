@@ -50,20 +50,18 @@ impl StoredRows {
 /// A partition of a scan as [`StoredRows`].
 pub struct StoredStream {
     scan: ScanStream,
-    projection: Arc<[usize]>,
-    schema: SchemaRef,
 }
 
 impl StoredStream {
     pub(super) fn new(scan: ScanStream) -> StoredStream {
-        StoredStream { projection: Arc::clone(&scan.projection), schema: Arc::clone(&scan.schema), scan }
+        StoredStream { scan }
     }
 
     pub fn poll_rows(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<StoredRows>>> {
         let rows = ready!(self.scan.poll_batch(context));
         Poll::Ready(rows.map(|rows| {
             let (rows, part) = (rows?, self.scan.open_part()?);
-            Ok(StoredRows { part, rows, projection: Arc::clone(&self.projection), schema: Arc::clone(&self.schema) })
+            Ok(StoredRows { part, rows, projection: Arc::clone(&self.scan.projection), schema: Arc::clone(&self.scan.schema) })
         }))
     }
 }

@@ -14,7 +14,7 @@ use super::integers::narrow;
 
 /// The least widths, in bytes, of the values or codes of each column in the next segment. With a width that is not less than that of the physical
 /// type, integers are stored plainly; with more than two bytes, texts have no dictionary.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(in crate::segment) struct LeastWidths {
     of_columns: Vec<usize>,
     misfits: usize,
