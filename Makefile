@@ -18,7 +18,7 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes compare-files deps check dist lint wheel clean clean-cache
+.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-tpcds bench-writes compare-files deps check dist lint wheel clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -103,6 +103,9 @@ bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node
 
 bench-server: deps build $(PYTHON_READY) ## results, latency, points, ingest and idle connections of the server; SAVE=1, ARGS='--only streams'
 	@$(PYTHON) bench/server.py $(if $(SAVE),--save) $(ARGS)
+
+bench-tpcds: deps build $(PYTHON_READY) ## the 99 queries of TPC-DS beside DuckDB; SF, THREADS, SAVE=1, ARGS='--queries 72'
+	@$(PYTHON) bench/tpcds.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
 
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)

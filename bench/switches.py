@@ -26,6 +26,7 @@ SWITCHES = {
     "await_join_filters": ["quiver.await_join_filters = false"],
     "fast_decimals": ["quiver.fast_decimals = false"],
     "skip_rows": ["quiver.skip_rows = false"],
+    "join_order": ["quiver.join_order = false"],
     "store_aggregates": ["quiver.store_aggregates = false"],
     "join_dynamic_filters": ["datafusion.optimizer.enable_join_dynamic_filter_pushdown = false"],
     "topk_dynamic_filters": ["datafusion.optimizer.enable_topk_dynamic_filter_pushdown = false"],

@@ -89,10 +89,10 @@ def read_queries(chosen: str | None, scale: str) -> dict[int, str]:
 # --- loading: kept in the cache directory, described by a JSON file written when it is whole ---
 
 
-def load_quiver(parquet: dict[str, Path], options) -> tuple[Path, dict]:
+def load_quiver(parquet: dict[str, Path], options, name: str = "bench-quiver") -> tuple[Path, dict]:
     # Any build may lay data out differently, so a store is reused only by the build that wrote it.
     build = hashlib.sha256(QUIVER.read_bytes()).hexdigest()[:16]
-    store = datasets.cache_dir() / f"bench-quiver-sf{float(options.scale):g}"
+    store = datasets.cache_dir() / f"{name}-sf{float(options.scale):g}"
 
     def load() -> None:
         for table, path in parquet.items():
@@ -103,10 +103,10 @@ def load_quiver(parquet: dict[str, Path], options) -> tuple[Path, dict]:
     return store, load_once("Quiver", store, build, options.reuse_store, load)
 
 
-def load_duckdb(parquet: dict[str, Path], options) -> tuple[Path, dict]:
+def load_duckdb(parquet: dict[str, Path], options, name: str = "bench-duckdb") -> tuple[Path, dict]:
     import duckdb
 
-    database = datasets.cache_dir() / f"bench-duckdb-sf{float(options.scale):g}.db"
+    database = datasets.cache_dir() / f"{name}-sf{float(options.scale):g}.db"
 
     def load() -> None:
         with duckdb.connect(str(database), config={"threads": options.threads}) as connection:

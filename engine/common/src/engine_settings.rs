@@ -19,6 +19,8 @@ extensions_options! {
         pub integer_sets: bool, default = true
         /// Lets scans wait for the keys of the join above them.
         pub await_join_filters: bool, default = true
+        /// Joins tables in the order that costs least, and not in that of the statement.
+        pub join_order: bool, default = true
         /// Computes on decimals that fit 64 bits without a check per row.
         pub fast_decimals: bool, default = true
         /// Runs `INSERT … VALUES` of few literal rows without planning it.
@@ -57,10 +59,11 @@ extensions_options! {
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 21] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
+    "quiver.join_order",
     "quiver.fast_decimals",
     "quiver.direct_inserts",
     "quiver.skip_rows",

@@ -12,30 +12,19 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, StatisticsArgs,
 };
 
-/// Rejects filters from operators above, and otherwise behaves as its input.
+/// Behaves as its input, but has no order, no equal or constant columns, and no partitioning.
 #[derive(Debug)]
 pub struct Barrier {
     input: Arc<dyn ExecutionPlan>,
-    /// Properties without an order, equal or constant columns, or a partitioning. `None`: the properties of the input.
-    unrelated: Option<Arc<PlanProperties>>,
+    properties: Arc<PlanProperties>,
 }
 
 impl Barrier {
-    /// It has the properties of its input, so the operators above keep theirs, and with them the dynamic filters they have made. No plan
-    /// that runs contains one.
-    pub fn to_filters(input: Arc<dyn ExecutionPlan>) -> Barrier {
-        Barrier { input, unrelated: None }
-    }
-
-    pub fn to_relations(input: Arc<dyn ExecutionPlan>) -> Barrier {
+    pub fn new(input: Arc<dyn ExecutionPlan>) -> Barrier {
         let known = EquivalenceProperties::new(input.schema());
         let partitions = Partitioning::UnknownPartitioning(input.output_partitioning().partition_count());
         let properties = input.properties().as_ref().clone().with_eq_properties(known).with_partitioning(partitions);
-        Barrier { input, unrelated: Some(Arc::new(properties)) }
-    }
-
-    pub fn is_to_filters(&self) -> bool {
-        self.unrelated.is_none()
+        Barrier { input, properties: Arc::new(properties) }
     }
 
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -43,18 +32,17 @@ impl Barrier {
     }
 }
 
-/// An operator passes no filters down by default.
 impl ExecutionPlan for Barrier {
     fn name(&self) -> &str {
         "Barrier"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.unrelated.as_ref().unwrap_or(self.input.properties())
+        &self.properties
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![self.is_to_filters()]
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -75,8 +63,7 @@ impl ExecutionPlan for Barrier {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) if self.is_to_filters() => Ok(Arc::new(Barrier::to_filters(input))),
-            (Some(input), true) => Ok(Arc::new(Barrier::to_relations(input))),
+            (Some(input), true) => Ok(Arc::new(Barrier::new(input))),
             _ => internal_err!("Barrier has one child"),
         }
     }

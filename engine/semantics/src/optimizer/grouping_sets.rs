@@ -33,7 +33,7 @@ impl PhysicalOptimizerRule for GroupingSets {
                 Ok(Transformed::yes(Arc::new(with_columns_of_constants(aggregate)?)))
             }
             Some(aggregate) if aggregate.group_expr().has_grouping_set() || is_sorted_by_nested(aggregate) => {
-                let input: Arc<dyn ExecutionPlan> = Arc::new(Barrier::to_relations(Arc::clone(aggregate.input())));
+                let input: Arc<dyn ExecutionPlan> = Arc::new(Barrier::new(Arc::clone(aggregate.input())));
                 Ok(Transformed::yes(replace_children_if_necessary(node, vec![input])?))
             }
             _ => Ok(Transformed::no(node)),
@@ -75,7 +75,7 @@ fn with_columns_of_constants(aggregate: &AggregateExec) -> Result<AggregateExec>
     let keys = PhysicalGroupBy::new(exprs, keys.null_expr().to_vec(), keys.groups().to_vec(), true);
     let input = Arc::new(ProjectionExec::try_new(columns, Arc::clone(aggregate.input()))?);
     let schema = input.schema();
-    let input = Arc::new(Barrier::to_relations(input));
+    let input = Arc::new(Barrier::new(input));
     let (functions, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
     let new = AggregateExec::try_new(*aggregate.mode(), keys, functions, filters, input, schema)?;
     Ok(new.with_limit_options(aggregate.limit_options()))

@@ -32,7 +32,7 @@ impl PhysicalOptimizerRule for LimitsBelow {
                 return Ok(Transformed::no(node));
             }
             let children = children.into_iter().map(|child| -> Arc<dyn ExecutionPlan> {
-                if takes_first_rows(child) { Arc::new(Barrier::to_relations(Arc::clone(child))) } else { Arc::clone(child) }
+                if takes_first_rows(child) { Arc::new(Barrier::new(Arc::clone(child))) } else { Arc::clone(child) }
             });
             let children = children.collect();
             Ok(Transformed::yes(replace_children_if_necessary(node, children)?))

@@ -14,7 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-use super::filters_by_name::has_no_order;
+use super::dynamic_filters::has_no_order;
 
 /// Runs after the rules that move limits.
 #[derive(Debug)]

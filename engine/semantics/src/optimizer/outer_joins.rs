@@ -33,7 +33,7 @@ impl PhysicalOptimizerRule for OuterJoins {
             };
             let is_misled = |child: &Arc<dyn ExecutionPlan>| child.equivalence_properties().eq_group().iter().next().is_some();
             let children = node.children().into_iter().zip(filled).map(|(child, is_filled)| -> Arc<dyn ExecutionPlan> {
-                if is_filled && is_misled(child) { Arc::new(Barrier::to_relations(Arc::clone(child))) } else { Arc::clone(child) }
+                if is_filled && is_misled(child) { Arc::new(Barrier::new(Arc::clone(child))) } else { Arc::clone(child) }
             });
             let children = children.collect();
             Ok(Transformed::yes(replace_children_if_necessary(node, children)?))

@@ -12,11 +12,21 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Lik
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::dictionary_test::DictionaryTest;
+use super::hint::Hint;
 use super::integer_set::IntegerSet;
+use super::like_pieces::with_prepared_patterns;
 use super::selection::{Selection, true_bits};
 use super::stored_filter::over_stored;
 use common::memory::EvaluationGuard;
 use semantics::cancel::{AdaptiveSlice, is_out_of_memory, may_be_expensive};
+
+/// One of the conditions of a filter, over the physical schema.
+#[derive(Debug)]
+pub struct Condition {
+    pub expr: Arc<dyn PhysicalExpr>,
+    /// The operator that made the filter tests the rows, too.
+    pub is_hint: bool,
+}
 
 #[derive(Debug)]
 pub struct Conjunct {
@@ -25,6 +35,8 @@ pub struct Conjunct {
     pace: Option<Arc<AdaptiveSlice>>,
     /// Positions, in the filter's columns, of the columns it reads.
     columns: Vec<usize>,
+    /// Only for a condition that need not be tested.
+    hint: Option<Hint>,
     /// The estimated cost per row; cheap conditions come first.
     pub cost: usize,
 }
@@ -47,14 +59,15 @@ pub struct PartialEvaluation {
 }
 
 impl Conjunct {
-    /// `expr` is over the physical schema; its batches have the columns `filter_columns` in their stored types.
+    /// `condition` is over the physical schema; its batches have the columns `filter_columns` in their stored types.
     pub fn new(
-        expr: &Arc<dyn PhysicalExpr>,
+        condition: &Condition,
         physical: &SchemaRef,
         stored: &SchemaRef,
         filter_columns: &[usize],
         integer_sets: bool,
     ) -> Result<Conjunct> {
+        let Condition { expr, is_hint } = condition;
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
         let positions = used.iter().filter_map(|column| filter_columns.iter().position(|other| other == column)).collect();
@@ -65,13 +78,16 @@ impl Conjunct {
                 let expr = reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?;
                 Test::Dictionary(DictionaryTest::new(expr, physical.field(*column)))
             }
-            _ => Test::Expr(reassign_expr_columns(over_stored(expr, physical, stored)?, &Arc::new(stored.project(&used)?))?),
+            _ => {
+                let expr = with_prepared_patterns(over_stored(expr, physical, stored)?)?;
+                Test::Expr(reassign_expr_columns(expr, &Arc::new(stored.project(&used)?))?)
+            }
         };
         let (cost, is_expensive) = match &test {
             Test::Integers(_) | Test::Dictionary(_) => (6, false),
             Test::Expr(_) => (cost(expr), may_be_expensive(expr, physical)),
         };
-        Ok(Conjunct { test, pace: is_expensive.then(Arc::default), columns: positions, cost })
+        Ok(Conjunct { test, pace: is_expensive.then(Arc::default), columns: positions, hint: is_hint.then(Hint::default), cost })
     }
 
     pub fn is_expensive(&self) -> bool {
@@ -93,6 +109,18 @@ impl Conjunct {
     /// Narrows `selection` to the rows that also satisfy this condition; `batch` has the filter's columns. An expensive condition tests
     /// one slice of the rows and keeps its state in `part`: `None` until all are tested.
     pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<PartialEvaluation>) -> Result<Option<Selection>> {
+        let Some(hint) = &self.hint else { return self.tested(batch, selection, part) };
+        if part.is_none() && !hint.is_worth_it() {
+            return Ok(Some(selection.clone()));
+        }
+        let left = self.tested(batch, selection, part)?;
+        if let Some(left) = &left {
+            hint.learn(selection.count(batch.num_rows()), left.count(batch.num_rows()));
+        }
+        Ok(left)
+    }
+
+    fn tested(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<PartialEvaluation>) -> Result<Option<Selection>> {
         let result = match &self.test {
             Test::Expr(expr) => match self.result(expr, batch, selection, part)? {
                 Some(result) => result,

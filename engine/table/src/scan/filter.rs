@@ -16,17 +16,16 @@ use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapter, PhysicalExpr
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::scalar::ScalarValue;
 
-use super::conjunct::{Conjunct, PartialEvaluation};
+use super::conjunct::{Condition, Conjunct, PartialEvaluation};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
 use common::engine_settings::EngineSettings;
-use semantics::optimizer::exact_filter;
+use semantics::optimizer::{exact_filter, present_part};
 
 /// The current filter.
 #[derive(Debug)]
 pub struct CurrentFilter {
-    /// Over the physical schema.
-    conditions: Vec<Arc<dyn PhysicalExpr>>,
+    conditions: Vec<Condition>,
     /// The same over the stored columns of a part, cheapest first.
     conjuncts: Vec<Conjunct>,
     /// Physical columns that the conjuncts read, ascending.
@@ -105,15 +104,21 @@ impl CurrentFilter {
         let Some(filter) = filter else {
             return Ok(CurrentFilter { conditions: Vec::new(), conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
         };
-        let filter = without_float_hints(filter, declared);
-        let filter = snapshot_physical_expr(filter)?;
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
-        // Simplification moves casts from the narrow column to the literal on the other side.
-        let filter = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(filter)?, physical)?)?;
-        let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
-        let conditions = split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).cloned().collect::<Vec<_>>();
-        let never = conditions.iter().any(|expr| is_literal(expr, false));
-        let mut columns: Vec<usize> = conditions.iter().flat_map(collect_columns).map(|column| column.index()).collect();
+        let mut conditions = Vec::new();
+        for part in split_conjunction(&without_float_hints(filter, declared)) {
+            let is_hint = part.is::<DynamicFilterPhysicalExpr>();
+            let part = present_part(snapshot_physical_expr(Arc::clone(part))?, declared)?;
+            // Simplification moves casts from the narrow column to the literal on the other side.
+            let part = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(part)?, physical)?)?;
+            let parts = split_conjunction(&part).into_iter().filter(|expr| !is_literal(expr, true)).cloned();
+            conditions.extend(parts.map(|expr| Condition { expr, is_hint }));
+        }
+        let whole = conjunction(conditions.iter().map(|condition| Arc::clone(&condition.expr)));
+        let pruner = if switches.zone_pruning { ZonePruner::new(&whole, physical) } else { None };
+        let never = conditions.iter().any(|condition| is_literal(&condition.expr, false));
+        let mut columns: Vec<usize> =
+            conditions.iter().flat_map(|condition| collect_columns(&condition.expr)).map(|column| column.index()).collect();
         columns.sort_unstable();
         columns.dedup();
         let conjuncts = conjuncts(&conditions, physical, stored, &columns, switches)?;
@@ -138,13 +143,13 @@ impl CurrentFilter {
 }
 
 fn conjuncts(
-    conditions: &[Arc<dyn PhysicalExpr>],
+    conditions: &[Condition],
     physical: &SchemaRef,
     stored: &SchemaRef,
     columns: &[usize],
     switches: &EngineSettings,
 ) -> Result<Vec<Conjunct>> {
-    let conjuncts = conditions.iter().map(|expr| Conjunct::new(expr, physical, stored, columns, switches.integer_sets));
+    let conjuncts = conditions.iter().map(|condition| Conjunct::new(condition, physical, stored, columns, switches.integer_sets));
     let mut conjuncts = conjuncts.collect::<Result<Vec<_>>>()?;
     conjuncts.sort_by_key(|conjunct| conjunct.cost);
     Ok(conjuncts)

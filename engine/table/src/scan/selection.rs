@@ -45,6 +45,15 @@ impl Selection {
         matches!(self, Selection::Rows(rows) if rows.is_empty())
     }
 
+    /// How many of `rows` rows passed.
+    pub fn count(&self, rows: usize) -> usize {
+        match self {
+            Selection::All => rows,
+            Selection::Mask(mask) => mask.values().count_set_bits(),
+            Selection::Rows(rows) => rows.len(),
+        }
+    }
+
     /// Narrows the selection by `result`, a condition on all rows.
     pub fn and(self, result: &BooleanArray) -> Selection {
         match self {

@@ -1,0 +1,98 @@
+"""`make bench-tpcds`: the 99 queries of TPC-DS on Quiver and on DuckDB, in one run, interleaved, all results compared.
+
+Tables and queries are made once by DuckDB's extension for TPC-DS, which PyPI has for another version of DuckDB than the one that is measured:
+that one gets an environment of its own.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+import datasets  # noqa: E402
+from engines import DuckDB, Quiver  # noqa: E402
+from report import machine_line  # noqa: E402
+from tpch import common_arguments, geometric_mean, load_duckdb, load_quiver, machine, measure, save  # noqa: E402
+
+GENERATOR = ["duckdb==1.5.5", "duckdb-extension-tpcds==1.5.5"]
+WORST = 15
+
+
+def main() -> int:
+    parser = common_arguments(__doc__, "engine")
+    parser.set_defaults(rounds=3)
+    options = parser.parse_args()
+    files = generated(options.scale)
+    numbers = [int(number) for number in options.queries.split(",")] if options.queries else range(1, 100)
+    queries = {number: (files / f"q{number:02}.sql").read_text() for number in numbers}
+    tables = {path.stem: path for path in sorted(files.glob("*.parquet"))}
+    scratch = Path(tempfile.mkdtemp(prefix="quiver-bench-"))
+    engines = []
+    try:
+        store, of_store = load_quiver(tables, options, "tpcds-quiver")
+        database, of_database = load_duckdb(tables, options, "tpcds-duckdb")
+        engines = [Quiver(store, options.threads, scratch), DuckDB(database, options.threads, scratch)]
+        measured = {number: measure(number, sql, engines, options.rounds) for number, sql in queries.items()}
+    finally:
+        for engine in engines:
+            engine.close()
+        shutil.rmtree(scratch, ignore_errors=True)
+    result = {"machine": machine(options), "loads": {"Quiver": of_store, "DuckDB": of_database}, "queries": measured}
+    result["geometric_mean"] = geometric_mean(measured)
+    save(f"tpcds-sf{float(options.scale):g}", text_report(result), result, options)
+    return 1 if any(query["problems"] for query in measured.values()) else 0
+
+
+def generated(scale: str) -> Path:
+    """The directory with the tables and queries of that scale."""
+    target = datasets.cache_dir() / f"tpcds-sf{float(scale):g}"
+    if target.is_dir():
+        return target
+    environment = datasets.cache_dir() / "venv-tpcds"
+    python = environment / "bin" / "python"
+    if not python.exists():
+        venv.create(environment, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *GENERATOR], check=True)
+    making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
+    try:
+        print(f"making TPC-DS at scale {scale} in {target}", file=sys.stderr)
+        subprocess.run([python, HERE / "tpcds_data.py", scale, making], check=True)
+        making.chmod(0o755)
+        making.rename(target)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return target
+
+
+def text_report(result: dict) -> str:
+    described = result["machine"]
+    lines = [
+        f"TPC-DS scale {described['scale']}, {described['threads']} threads each, warm, interleaved, best of {described['rounds']}; times in ms",
+        machine_line(described),
+        "",
+    ]
+    timed = {}
+    for number, query in result["queries"].items():
+        if query["problems"]:
+            lines.append(f"Q{number}: {query['problems'][0]}")
+        else:
+            timed[number] = [min(times) for times in query["times_ms"].values()]
+    sums = [sum(times) for times in zip(*timed.values())]
+    lines.append(f"{len(timed)} of {len(result['queries'])} results equal; sums {sums[0]:.0f} and {sums[1]:.0f} ms")
+    lines.append(f"geometric mean of Quiver / DuckDB: {result['geometric_mean']['best']:.2f} (of medians: {result['geometric_mean']['median']:.2f})")
+    over = [number for number, (quiver, duckdb) in timed.items() if quiver > 1.5 * duckdb]
+    lines += [f"over 1.5: {len(over)} queries", "", f"{'query':<8} {'Quiver':>8} {'DuckDB':>8} {'ratio':>6}"]
+    for number, (quiver, duckdb) in sorted(timed.items(), key=lambda item: item[1][1] / item[1][0])[:WORST]:
+        lines.append(f"Q{number:<7} {quiver:8.1f} {duckdb:8.1f} {quiver / duckdb:6.2f}")
+    for name, load in result["loads"].items():
+        lines.append(f"{name}: loaded in {load['load_s']:.1f} s, {load['size_bytes'] / 2**30:.2f} GiB")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+//! The rules for physical plans, and their order.
+
+use std::sync::Arc;
+
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+use super::aggregate_statistics::in_place_of_statistics;
+use super::dynamic_filters::DynamicFilters;
+use super::filter_projections::in_place_of_projections;
+use super::grouping_sets::GroupingSets;
+use super::join_order::JoinOrder;
+use super::limits_below::LimitsBelow;
+use super::outer_joins::OuterJoins;
+use super::required_orders::{RequiredOrders, in_place_of_check};
+use super::topk_keys::in_place_of_topk;
+
+type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// DataFusion's physical optimizer rules, some of them replaced by ours.
+pub fn physical_optimizer_rules() -> Vec<Rule> {
+    let (static_filters, dynamic_filters) = (FilterPushdown::new(), FilterPushdown::new_post_optimization());
+    let rules = PhysicalOptimizer::new().rules.into_iter();
+    let rules = rules.map(in_place_of_topk).map(in_place_of_statistics);
+    let rules = rules.map(in_place_of_projections).map(in_place_of_check);
+    let mut all: Vec<Rule> = vec![Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
+    for rule in rules {
+        // Reordered joins know more constants, and the rule that removes sorts relies on them.
+        if rule.name() == EnsureRequirements::new().name() {
+            all.push(Arc::new(OuterJoins));
+        }
+        if rule.name() == JoinSelection::new().name() {
+            all.push(Arc::new(JoinOrder));
+        }
+        if rule.name() == dynamic_filters.name() {
+            // Sorts are added before operators have dynamic filters: a copy of an operator would have others than its scan.
+            all.push(Arc::new(RequiredOrders));
+            all.push(Arc::new(DynamicFilters));
+        } else if rule.name() != static_filters.name() {
+            // Conditions of the statement are where they belong since the logical plan was optimised.
+            all.push(rule);
+        }
+    }
+    all
+}
