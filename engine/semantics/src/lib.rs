@@ -2,9 +2,11 @@
 //!
 //! - [`functions`] — functions with the names of DataFusion's, and functions that replace operators and casts
 //! - [`optimizer`] — rules that run among DataFusion's own
+//! - [`integer_set`] — sets of integers as bitmaps
 //! - [`cancel`] — operators and expressions that stop with their query
 
 pub mod cancel;
 pub mod functions;
+pub mod integer_set;
 pub mod optimizer;
 pub mod plan_order;

@@ -13,13 +13,10 @@ const JOIN_SHARED_ROWS: usize = 4_000_000;
 /// A join finds integer keys by their position in an array of 4 bytes for each number between the least and the greatest, if at least this
 /// share of the numbers are keys. Arrays take less time than a hash table even then, but more memory: the share is greater where the array
 /// of the largest shared build side would take an eighth of the memory limit.
-const JOIN_ARRAY_DENSITY_MIN: f64 = 0.008;
+const JOIN_ARRAY_DENSITY_MIN: f64 = 0.02;
 const JOIN_ARRAY_DENSITY_MAX: f64 = 0.15;
 /// Up to this number a join passes its keys to its scans as a list; with more keys, the scans probe its hash table.
 const JOIN_KEYS_LISTED: usize = 10_000;
-/// Two or three numbers of a batch fit: the capacity of the arrays counts. A list has a key as often as the build side, and long ones take long
-/// to make.
-const JOIN_KEY_BYTES_LISTED: usize = 20;
 
 /// The engine's settings for its sessions.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +60,6 @@ pub fn config(engine: SessionDefaults) -> SessionConfig {
     options.execution.perfect_hash_join_min_key_density = density.clamp(JOIN_ARRAY_DENSITY_MIN, JOIN_ARRAY_DENSITY_MAX);
     // The scan turns lists into bitmaps, whatever their length.
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_KEYS_LISTED;
-    options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * JOIN_KEY_BYTES_LISTED;
+    options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * 16;
     config
 }

@@ -50,7 +50,7 @@ mod window_arguments;
 pub use barrier::Barrier;
 pub use checked_arithmetic::CheckedArithmetic;
 pub use choice_shapes::{with_choice_shapes, with_shapes};
-pub use dynamic_filters::present_part;
+pub use dynamic_filters::{KeySetExec, KeySetTest};
 pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use inline_functions::inline_functions;

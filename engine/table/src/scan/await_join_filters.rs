@@ -22,6 +22,7 @@ use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 
 use crate::scan::StoreScan;
 use common::engine_settings::switches;
+use semantics::optimizer::KeySetExec;
 
 #[derive(Debug, Default)]
 pub struct AwaitJoinFilters;
@@ -36,10 +37,9 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
         plan.apply(|node| {
             // Each round of a recursive query runs its joins anew, with filters that the scans do not know.
             recursive |= node.is::<RecursiveQueryExec>();
-            if let Some(join) = node.downcast_ref::<HashJoinExec>()
-                && *join.partition_mode() == PartitionMode::CollectLeft
-            {
-                filter_ids.extend(join.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()));
+            let is_shared = |join: &HashJoinExec| *join.partition_mode() == PartitionMode::CollectLeft;
+            if node.is::<KeySetExec>() || node.downcast_ref::<HashJoinExec>().is_some_and(is_shared) {
+                filter_ids.extend(node.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()));
             }
             Ok(TreeNodeRecursion::Continue)
         })?;

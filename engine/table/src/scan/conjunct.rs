@@ -13,12 +13,13 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::dictionary_test::DictionaryTest;
 use super::hint::Hint;
-use super::integer_set::IntegerSet;
 use super::like_pieces::with_prepared_patterns;
 use super::selection::{Selection, true_bits};
 use super::stored_filter::over_stored;
 use common::memory::EvaluationGuard;
 use semantics::cancel::{AdaptiveSlice, is_out_of_memory, may_be_expensive};
+use semantics::integer_set::IntegerSet;
+use semantics::optimizer::KeySetTest;
 
 /// One of the conditions of a filter, over the physical schema.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub struct Conjunct {
 enum Test {
     /// Over the columns of the conjunct, in their order.
     Expr(Arc<dyn PhysicalExpr>),
-    Integers(IntegerSet),
+    Integers(Arc<IntegerSet>),
     Dictionary(DictionaryTest),
 }
 
@@ -71,7 +72,11 @@ impl Conjunct {
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
         let positions = used.iter().filter_map(|column| filter_columns.iter().position(|other| other == column)).collect();
-        let set = if integer_sets { IntegerSet::of(expr, physical) } else { None };
+        let set = match expr.downcast_ref::<KeySetTest>() {
+            Some(test) => Some(Arc::clone(test.set())),
+            None if integer_sets => IntegerSet::of(expr, physical).map(Arc::new),
+            None => None,
+        };
         let test = match (set, used.as_slice()) {
             (Some(set), _) => Test::Integers(set),
             (None, [column]) if matches!(stored.field(*column).data_type(), DataType::Dictionary(..)) && DictionaryTest::takes(expr) => {

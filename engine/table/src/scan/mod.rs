@@ -7,7 +7,6 @@ mod fetch;
 mod filter;
 mod float_bounds;
 mod hint;
-mod integer_set;
 mod like_pieces;
 mod metrics;
 mod offset;

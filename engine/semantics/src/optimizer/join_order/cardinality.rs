@@ -1,4 +1,4 @@
-//! How many rows a set of relations gives, and what a tree of joins costs.
+//! How many rows a set of relations gives.
 //!
 //! The rows of a set do not depend on the order in which it is joined: the product of the rows of its relations, divided for each class of
 //! equal columns by the number of values that the column with most of them has, once for each further relation. This is the model of System R
@@ -8,14 +8,8 @@
 use datafusion::common::Result;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use super::graph::{GraphColumn, JoinGraph, JoinTree, Relations};
+use super::graph::{GraphColumn, JoinGraph, Relations};
 
-/// What it costs to put a row into the table of a build side, to look one up, and to make a row of the result. A relation that is looked up
-/// gets the keys of the build side as a filter, which costs less than a row that an operator has made.
-const BUILD: f64 = 2.0;
-const PROBE: f64 = 1.0;
-const PROBE_RELATION: f64 = 0.3;
-const RESULT: f64 = 1.0;
 /// The share of pairs that pass a condition of which nothing is known.
 const FILTER: f64 = 0.3;
 const EQUALITY: f64 = 0.05;
@@ -79,27 +73,9 @@ impl Cardinalities {
         }
         rows.max(1.0)
     }
-
-    /// The cost of joining two sets, without that of making them. The one with fewer rows is the build side.
-    pub fn join_cost(&self, a: (Relations, f64), b: (Relations, f64), result: f64) -> f64 {
-        let (build, probe) = if a.1 <= b.1 { (a, b) } else { (b, a) };
-        let probe_cost = if probe.0.count_ones() == 1 { PROBE_RELATION } else { PROBE };
-        build.1 * BUILD + probe.1 * probe_cost + result * RESULT
-    }
-
-    pub fn cost_of(&self, tree: &JoinTree) -> f64 {
-        match tree {
-            JoinTree::Relation(_) => 0.0,
-            JoinTree::Join(left, right) => {
-                let sides = [left, right].map(|side| (side.relations(), self.rows(side.relations())));
-                let result = self.rows(sides[0].0 | sides[1].0);
-                self.cost_of(left) + self.cost_of(right) + self.join_cost(sides[0], sides[1], result)
-            }
-        }
-    }
 }
 
-pub fn members(set: Relations) -> impl Iterator<Item = usize> {
+fn members(set: Relations) -> impl Iterator<Item = usize> {
     (0..Relations::BITS as usize).filter(move |relation| set & 1 << relation != 0)
 }
 

@@ -32,15 +32,6 @@ pub enum JoinTree {
     Join(Arc<JoinTree>, Arc<JoinTree>),
 }
 
-impl JoinTree {
-    pub fn relations(&self) -> Relations {
-        match self {
-            JoinTree::Relation(relation) => 1 << relation,
-            JoinTree::Join(left, right) => left.relations() | right.relations(),
-        }
-    }
-}
-
 /// An equality of expressions that no class has, each over one relation.
 #[derive(Debug)]
 pub struct Equality {

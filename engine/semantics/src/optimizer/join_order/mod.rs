@@ -2,10 +2,11 @@
 //!
 //! DataFusion joins in the order in which a statement names the tables, and chooses only which side of a join is the build side. Here the
 //! inner joins of a plan that stand together are taken apart into a graph ([`graph`]), the number of rows that each set of its inputs gives is
-//! estimated ([`cardinality`]), the cheapest tree is found ([`search`]), and built where it costs less than the tree of the statement
+//! estimated ([`cardinality`]), the cheapest tree is found ([`search`], [`cost`]), and built where it costs less than the tree of the statement
 //! ([`tree`]). Equal columns are equal to all that one of them equals, so joins may use conditions that the statement does not say.
 
 mod cardinality;
+mod cost;
 mod graph;
 mod search;
 mod tree;
@@ -22,6 +23,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use cardinality::Cardinalities;
+use cost::CostedTree;
 use graph::JoinGraph;
 use search::best_tree;
 use tree::build;
@@ -68,7 +70,7 @@ fn reordered(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(cardinalities) = Cardinalities::of(graph)? else { return Ok(None) };
     let (Some(best), Some(written)) = (best_tree(graph, &cardinalities), &graph.written) else { return Ok(None) };
-    if best.cost >= cardinalities.cost_of(written) * GAIN_MIN {
+    if best.cost() >= CostedTree::of(written, &cardinalities).cost() * GAIN_MIN {
         return Ok(None);
     }
     let output = match projection {
