@@ -55,9 +55,11 @@ def generated(scale: str) -> Path:
         return target
     environment = datasets.cache_dir() / "venv-tpcds"
     python = environment / "bin" / "python"
-    if not python.exists():
-        venv.create(environment, with_pip=True)
+    ready = environment / ".ready"
+    if not ready.exists():
+        venv.create(environment, with_pip=True, clear=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *GENERATOR], check=True)
+        ready.touch()
     making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
     try:
         print(f"making TPC-DS at scale {scale} in {target}", file=sys.stderr)
@@ -82,7 +84,7 @@ def text_report(result: dict) -> str:
             lines.append(f"Q{number}: {query['problems'][0]}")
         else:
             timed[number] = [min(times) for times in query["times_ms"].values()]
-    sums = [sum(times) for times in zip(*timed.values())]
+    sums = [sum(times[engine] for times in timed.values()) for engine in (0, 1)]
     lines.append(f"{len(timed)} of {len(result['queries'])} results equal; sums {sums[0]:.0f} and {sums[1]:.0f} ms")
     lines.append(f"geometric mean of Quiver / DuckDB: {result['geometric_mean']['best']:.2f} (of medians: {result['geometric_mean']['median']:.2f})")
     over = [number for number, (quiver, duckdb) in timed.items() if quiver > 1.5 * duckdb]

@@ -171,7 +171,10 @@ impl IntegerSetBuilder {
         if end - first > WORDS_MAX {
             return false;
         }
+        let mut first = first;
         if covered > 0 && first < self.first {
+            // Room for more of descending values.
+            first -= covered.min(WORDS_MAX - (end - first));
             let front = (self.first - first) as usize;
             self.words.splice(0..0, std::iter::repeat_n(0, front));
         }

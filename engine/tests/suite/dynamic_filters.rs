@@ -106,3 +106,94 @@ fn one_of_two_keys_passes_an_aggregate() {
     assert!(filters.iter().any(|filter| filter.contains("DynamicFilter")), "{filters:?}");
     assert_eq!(rows_with_and_without(&db, sql).len(), 3);
 }
+
+/// The plan has sets of keys, and the rows are those without them.
+fn rows_with_sets(db: &Db, sql: &str) -> Vec<String> {
+    let rows = db.sorted_rows(sql);
+    db.run("SET quiver.integer_sets = false");
+    assert_eq!(db.sorted_rows(sql), rows, "{sql}");
+    assert!(!db.run(&format!("EXPLAIN {sql}")).text().contains("KeySetExec"));
+    db.run("RESET quiver.integer_sets");
+    rows
+}
+
+#[test]
+fn sets_of_keys_leave_out_no_row_of_any_join() {
+    let db = db();
+    db.script(
+        "CREATE TABLE few AS SELECT CASE WHEN i % 7 > 0 THEN i * 31 - 400 END AS a, i % 3 AS b, DATE '2020-01-01' + (i % 5)::INT AS day, i::TINYINT AS t, \
+                                    CASE WHEN i = 5 THEN 9223372036854775807 WHEN i = 6 THEN -9223372036854775808 ELSE i END AS wide FROM generate_series(0, 49) AS s (i);
+         CREATE TABLE many AS SELECT CASE WHEN i % 11 > 0 THEN i - 20000 END AS a, i % 5 AS b, DATE '2020-01-01' + (i % 50)::INT AS day, (i % 100)::TINYINT AS t, \
+                                     CASE WHEN i = 7 THEN 9223372036854775807 ELSE i END AS wide, i FROM generate_series(0, 39999) AS s (i)",
+    );
+    for (kind, columns) in [
+        ("JOIN", "count(*), sum(m.i), count(f.a)"),
+        ("LEFT JOIN", "count(*), sum(m.i), count(f.a)"),
+        ("RIGHT JOIN", "count(*), sum(m.i), count(f.a)"),
+        ("FULL JOIN", "count(*), sum(m.i), count(f.a)"),
+    ] {
+        for on in [
+            "f.a = m.a",
+            "f.a = m.a AND f.b = m.b",
+            "f.day = m.day AND f.t = m.t",
+            "f.wide = m.wide",
+            "f.a IS NOT DISTINCT FROM m.a",
+            "f.a = m.a AND f.wide = m.wide AND m.i % 2 = 0",
+        ] {
+            assert_eq!(rows_with_sets(&db, &format!("SELECT {columns} FROM few f {kind} many m ON {on}")).len(), 1);
+            rows_with_sets(&db, &format!("SELECT {columns} FROM many m {kind} few f ON {on} WHERE m.i > 100"));
+        }
+    }
+    for condition in [
+        "m.a IN (SELECT a FROM few)",
+        "m.a NOT IN (SELECT a FROM few)",
+        "EXISTS (SELECT 1 FROM few f WHERE f.a = m.a AND f.b = m.b)",
+        "NOT EXISTS (SELECT 1 FROM few f WHERE f.a = m.a)",
+        "m.a IN (SELECT a FROM few) OR m.i < 3",
+        "m.a IN (SELECT a FROM few WHERE b > 5)",
+    ] {
+        rows_with_sets(&db, &format!("SELECT count(*), sum(m.i) FROM many m WHERE {condition}"));
+    }
+    let sql = "SELECT count(*) FROM few f JOIN many m ON f.a = m.a";
+    assert!(db.run(&format!("EXPLAIN {sql}")).text().contains("KeySetExec: keys=[a@0]"));
+}
+
+/// Each round has other keys, of which a scan would not hear.
+#[test]
+fn the_rounds_of_a_recursive_query_have_no_sets_of_keys() {
+    let db = db();
+    let sql = "WITH RECURSIVE path (id, step) AS (SELECT id, 1 FROM one UNION ALL SELECT f.id, p.step + 1 FROM path p JOIN facts f ON f.id = p.id * 3 WHERE p.step < 6) \
+               SELECT count(*), sum(id), max(step) FROM path";
+    assert!(!db.run(&format!("EXPLAIN {sql}")).text().contains("KeySetExec"));
+    assert_eq!(rows_with_sets(&db, sql).len(), 1);
+}
+
+/// NULL in the list makes the answer unknown for each row that is not in it; a set of keys has no NULL, and the row was in the result.
+#[test]
+fn not_in_sees_the_nulls_of_its_probe_side() {
+    let db = db();
+    db.script(
+        "CREATE TABLE t (k BIGINT NOT NULL); INSERT INTO t VALUES (1), (2); CREATE TABLE u AS SELECT CASE WHEN i > 2 THEN i END AS x FROM generate_series(1, 30000) AS s (i)",
+    );
+    assert!(rows_with_sets(&db, "SELECT k FROM t WHERE k NOT IN (SELECT x FROM u)").is_empty());
+    assert_eq!(rows_with_sets(&db, "SELECT k FROM t WHERE k NOT IN (SELECT x FROM u WHERE x IS NOT NULL)").len(), 2);
+}
+
+/// An operator between a filter and the build side of another join that has a set of keys does not stop the filter.
+#[test]
+fn filters_reach_build_sides() {
+    let db = db();
+    let sql = "SELECT count(*) FROM one o JOIN (SELECT a.id, b.k FROM (SELECT * FROM facts WHERE k < 2) a JOIN facts b ON a.id = b.r) x ON x.id = o.id";
+    let filters = filters_of_facts(&db, sql);
+    assert_eq!(filters.iter().filter(|filter| filter.contains("DynamicFilter")).count(), 2, "{filters:?}");
+    rows_with_sets(&db, sql);
+}
+
+#[test]
+fn conditions_with_a_scalar_subquery_are_tested_in_the_scan() {
+    let db = db();
+    let sql = "SELECT count(*) FROM facts WHERE id = (SELECT max(id) FROM one)";
+    let plan = db.run(&format!("EXPLAIN {sql}")).text();
+    assert!(!plan.contains("FilterExec"), "{plan}");
+    assert_eq!(db.value(sql), "1");
+}

@@ -87,3 +87,14 @@ fn more_tables_than_all_orders_can_be_tried_for_are_joined() {
     let sql = format!("SELECT count(*) FROM sale s JOIN item i ON i.item = s.item {} WHERE d13.week = 3 AND i.class = 2", tables.join(" "));
     either_way(&db, &sql);
 }
+
+/// A key that a projection below has renamed: the join was refused.
+#[test]
+fn keys_may_have_another_name_below() {
+    let db = db();
+    db.script("CREATE TABLE a AS SELECT item AS id, (item % 40)::DOUBLE AS f FROM item; CREATE TABLE c AS SELECT i::DOUBLE AS f, i AS k FROM generate_series(0, 39) AS s (i)");
+    for condition in ["x.g = c.f", "x.g = c.f AND x.i > c.k", "x.g + 1 = c.f"] {
+        let inner = "SELECT a.id AS i, a.f AS g, s.quantity AS q FROM sale s JOIN a ON a.id = s.item";
+        either_way(&db, &format!("SELECT count(*), sum(x.q) FROM ({inner}) x JOIN c ON {condition} WHERE c.k = 1"));
+    }
+}

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
 
 use super::aggregate_statistics::in_place_of_statistics;
 use super::dynamic_filters::DynamicFilters;
@@ -39,10 +44,35 @@ pub fn physical_optimizer_rules() -> Vec<Rule> {
             // Sorts are added before operators have dynamic filters: a copy of an operator would have others than its scan.
             all.push(Arc::new(RequiredOrders));
             all.push(Arc::new(DynamicFilters));
-        } else if rule.name() != static_filters.name() {
-            // Conditions of the statement are where they belong since the logical plan was optimised.
+        } else if rule.name() == static_filters.name() {
+            all.push(Arc::new(ScanConditions(rule)));
+        } else {
             all.push(rule);
         }
     }
     all
+}
+
+/// Conditions directly above a scan go into it: those with a scalar subquery stay above it in a logical plan. Most others are in the scan then,
+/// and further up DataFusion's rule would go by the names of columns, of which an operator may have one twice.
+#[derive(Debug)]
+struct ScanConditions(Rule);
+
+impl PhysicalOptimizerRule for ScanConditions {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_above_scan = |filter: &FilterExec| filter.input().children().is_empty();
+        plan.transform_up(|node| match node.downcast_ref::<FilterExec>().is_some_and(is_above_scan) {
+            true => Ok(Transformed::yes(self.0.optimize(node, config)?)),
+            false => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "scan_conditions"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
 }

@@ -72,7 +72,7 @@ impl Conjunct {
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
         let positions = used.iter().filter_map(|column| filter_columns.iter().position(|other| other == column)).collect();
-        let set = match expr.downcast_ref::<KeySetTest>() {
+        let set = match expr.downcast_ref::<KeySetTest>().filter(|test| test.column().is::<Column>()) {
             Some(test) => Some(Arc::clone(test.set())),
             None if integer_sets => IntegerSet::of(expr, physical).map(Arc::new),
             None => None,

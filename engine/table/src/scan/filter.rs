@@ -177,19 +177,20 @@ impl ZoneTest {
     }
 }
 
-/// Leaves out what a join says of its keys besides the set of them: the set says more, and is tested in less time. Zones were pruned by all.
+/// Leaves out what joins say of keys of which there is a set, which is tested in less time. Zones were pruned by all.
 fn without_weaker_hints(conditions: Vec<Condition>) -> Vec<Condition> {
     let sets = conditions.iter().filter_map(|condition| condition.expr.downcast_ref::<KeySetTest>());
     let sets: Vec<(Column, Arc<IntegerSet>)> =
         sets.filter_map(|test| Some((test.column().downcast_ref::<Column>()?.clone(), Arc::clone(test.set())))).collect();
     let is_weaker = |expr: &Arc<dyn PhysicalExpr>| {
         let used = collect_columns(expr);
-        let is_lookup = expr.is::<HashTableLookupExpr>() || expr.is::<InListExpr>();
-        match used.len() {
-            0 => false,
-            _ if is_lookup => used.iter().all(|column| sets.iter().any(|(other, _)| other == column)),
-            _ => sets.iter().any(|(column, set)| used.len() == 1 && used.contains(column) && set.satisfies(expr)),
+        let has_set = |column: &Column| sets.iter().any(|(other, _)| other == column);
+        if expr.is::<HashTableLookupExpr>() {
+            return used.iter().all(has_set);
         }
+        let Some(column) = used.iter().next().filter(|_| used.len() == 1) else { return false };
+        let of_column = sets.iter().filter(|(other, _)| other == column);
+        (expr.is::<InListExpr>() && has_set(column)) || of_column.into_iter().any(|(_, set)| set.satisfies(expr))
     };
     conditions.into_iter().filter(|condition| !(condition.is_hint && is_weaker(&condition.expr))).collect()
 }

@@ -3,34 +3,37 @@
 //! A join tests the keys of the rows that it gets anyway. Its filter for the scan only saves work, and where most rows pass it costs more: the
 //! test, and the copy of the rows of a zone that passes almost whole.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 /// Rows after which the share of those that passed says something about the next ones; half of the older ones are forgotten then.
 const ROWS_KNOWN: usize = 65_536;
 /// Of this many zones one is tested even where it was of no use before: rows that lie together may have other keys.
 const TESTED_EVERY: usize = 16;
 
-/// What a condition did to the rows so far. Several threads may lose each other's updates.
+/// What a condition did to the rows so far.
 #[derive(Debug, Default)]
 pub struct Hint {
-    tested: AtomicUsize,
-    passed: AtomicUsize,
-    zones: AtomicUsize,
+    tested: Cell<usize>,
+    passed: Cell<usize>,
+    zones: Cell<usize>,
 }
 
 impl Hint {
     /// Whether to test the next zone.
     pub fn is_worth_it(&self) -> bool {
-        let (tested, passed) = (self.tested.load(Ordering::Relaxed), self.passed.load(Ordering::Relaxed));
+        let (tested, passed) = (self.tested.get(), self.passed.get());
         let is_useless = tested >= ROWS_KNOWN && passed > tested / 4 * 3;
-        !is_useless || self.zones.fetch_add(1, Ordering::Relaxed).is_multiple_of(TESTED_EVERY)
+        if is_useless {
+            self.zones.set(self.zones.get() + 1);
+        }
+        !is_useless || self.zones.get().is_multiple_of(TESTED_EVERY)
     }
 
     pub fn learn(&self, tested: usize, passed: usize) {
-        let (tested, passed) = (self.tested.load(Ordering::Relaxed) + tested, self.passed.load(Ordering::Relaxed) + passed);
+        let (tested, passed) = (self.tested.get() + tested, self.passed.get() + passed);
         let is_much = tested > 2 * ROWS_KNOWN;
-        self.tested.store(if is_much { tested / 2 } else { tested }, Ordering::Relaxed);
-        self.passed.store(if is_much { passed / 2 } else { passed }, Ordering::Relaxed);
+        self.tested.set(if is_much { tested / 2 } else { tested });
+        self.passed.set(if is_much { passed / 2 } else { passed });
     }
 }
 

@@ -18,6 +18,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
+use super::key_sets::KeySetExec;
 use crate::optimizer::barrier::Barrier;
 
 /// For each column of an operator, the column of one of its inputs that has the same values. Rows of the input with other values there have
@@ -60,6 +61,7 @@ pub fn input_columns(node: &Arc<dyn ExecutionPlan>, input: usize) -> Vec<Option<
         || node.is::<UnionExec>()
         || node.is::<InterleaveExec>()
         || node.is::<CooperativeExec>()
+        || node.is::<KeySetExec>()
         || node.is::<Barrier>();
     if has_columns_of_input { all_columns(node) } else { Vec::new() }
 }

@@ -4,13 +4,14 @@
 //! most of the time of a query. A bitmap of the keys costs a fraction of that, and each key of several has its own, which passes operators that
 //! do not have the other keys: of `(p_partkey, ps_supplycost) = (ps_partkey, min(…))` the first one passes the aggregate.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{NullEquality, Result, ScalarValue, Statistics, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -47,7 +48,9 @@ struct Key {
 impl KeySetExec {
     /// Above the build side of a join. `None` if no key can be tested, or the build side is made in several parts.
     pub fn of(join: &HashJoinExec) -> Result<Option<KeySetExec>> {
-        if *join.partition_mode() != PartitionMode::CollectLeft || join.null_equality() != NullEquality::NullEqualsNothing {
+        // A set has no NULL, which some joins must see.
+        let sees_nulls = join.null_aware || join.null_equality() != NullEquality::NullEqualsNothing;
+        if sees_nulls || *join.partition_mode() != PartitionMode::CollectLeft {
             return Ok(None);
         }
         let (build, probe) = (join.left().schema(), join.right().schema());
@@ -61,6 +64,22 @@ impl KeySetExec {
             }
         }
         Ok((!keys.is_empty()).then(|| KeySetExec { input: Arc::clone(join.left()), keys }))
+    }
+
+    /// The operator above the build side, with the keys for which a scan of the probe side has the filter.
+    pub fn above(mut self, build: Arc<dyn ExecutionPlan>, probe: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut taken = HashSet::new();
+        probe.apply(|node| {
+            node.apply_expressions(&mut |filter| {
+                taken.extend(filter.expression_id());
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })?;
+        self.keys.retain(|key| key.filter.expression_id().is_some_and(|id| taken.contains(&id)));
+        if self.keys.is_empty() {
+            return Ok(build);
+        }
+        Ok(Arc::new(KeySetExec { input: build, ..self }))
     }
 
     /// Over the probe side.

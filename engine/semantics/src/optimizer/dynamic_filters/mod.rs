@@ -57,7 +57,7 @@ fn with_filters(
     config: &ConfigOptions,
     has_rounds: bool,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = node.children().into_iter().map(Arc::clone).collect();
+    let inputs: Vec<Arc<dyn ExecutionPlan>> = node.children().into_iter().map(Arc::clone).collect();
     if inputs.is_empty() {
         let result = ChildPushdownResult {
             parent_filters: filters
@@ -71,19 +71,19 @@ fn with_filters(
     let has_rounds = has_rounds || node.is::<RecursiveQueryExec>();
     let mut own = node.gather_filters_for_pushdown(PHASE, Vec::new(), config)?.self_filters();
     own.iter_mut().enumerate().filter(|(input, _)| loses_rows(&node, *input)).for_each(|(_, filters)| filters.clear());
-    let mut below = own.clone();
-    if let ([_, of_probe], Some(join)) = (&mut below[..], node.downcast_ref::<HashJoinExec>())
-        && !of_probe.is_empty()
+    let mut sets = None;
+    if let Some(join) = node.downcast_ref::<HashJoinExec>()
+        && own.get(1).is_some_and(|of_probe| !of_probe.is_empty())
         // Each round of a recursive query has other keys, of which the scans would not hear.
         && !has_rounds
         && switches(config).integer_sets
-        && let Some(keys) = KeySetExec::of(join)?
     {
-        of_probe.extend(keys.filters());
-        inputs[0] = Arc::new(keys);
+        sets = KeySetExec::of(join)?;
     }
     let mut new_inputs = Vec::with_capacity(inputs.len());
-    for (at, (input, mut below)) in inputs.into_iter().zip(below).enumerate() {
+    for (at, input) in inputs.into_iter().enumerate() {
+        let mut below = own.get(at).cloned().unwrap_or_default();
+        below.extend(sets.iter().filter(|_| at == 1).flat_map(KeySetExec::filters));
         if !filters.is_empty() {
             let columns = input_columns(&node, at);
             for filter in filters {
@@ -91,6 +91,9 @@ fn with_filters(
             }
         }
         new_inputs.push(with_filters(input, &below, config, has_rounds)?);
+    }
+    if let ([build, probe], Some(sets)) = (&mut new_inputs[..], sets) {
+        *build = sets.above(Arc::clone(build), probe)?;
     }
     let is_changed = new_inputs.iter().zip(node.children()).any(|(new, old)| !Arc::ptr_eq(new, old));
     // Operators keep their properties, and with them the filters that they have made.

@@ -76,19 +76,16 @@ pub struct JoinGraph {
     pub filters: Vec<GraphExpr>,
     /// The output of the whole.
     pub output: Vec<GraphColumn>,
-    /// The order of the statement.
-    pub written: Option<JoinTree>,
 }
 
 impl JoinGraph {
-    /// `None` for what is no join of at least three relations.
-    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<JoinGraph> {
+    /// The graph and the tree of the statement; `None` for what is no join of at least three relations.
+    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<(JoinGraph, JoinTree)> {
         reorderable(node)?;
         let mut graph = JoinGraph::default();
         let (tree, output) = graph.add(node)?;
         graph.output = output;
-        graph.written = Some(tree);
-        (graph.relations.len() > 2 && graph.relations.len() <= RELATIONS_MAX).then_some(graph)
+        (graph.relations.len() > 2).then_some((graph, tree))
     }
 
     /// Adds a subtree; returns its tree and the origin of its columns.

@@ -24,7 +24,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use cardinality::Cardinalities;
 use cost::CostedTree;
-use graph::JoinGraph;
+use graph::{JoinGraph, JoinTree};
 use search::best_tree;
 use tree::build;
 
@@ -37,15 +37,17 @@ const GAIN_MIN: f64 = 0.8;
 
 impl PhysicalOptimizerRule for JoinOrder {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        if !switches(config).join_order {
+        if !switches(config).join_order || !config.optimizer.join_reordering {
             return Ok(plan);
         }
         plan.transform_down(|node| {
             // A projection above says which columns the joins have to make.
             let projection = node.downcast_ref::<ProjectionExec>();
-            let Some(graph) = JoinGraph::of(projection.map_or(&node, ProjectionExec::input)) else { return Ok(Transformed::no(node)) };
+            let Some((graph, written)) = JoinGraph::of(projection.map_or(&node, ProjectionExec::input)) else {
+                return Ok(Transformed::no(node));
+            };
             // The joins of the graph are done; those below its inputs are not.
-            let node = reordered(&node, projection, &graph)?.unwrap_or(node);
+            let node = reordered(&node, projection, &graph, &written)?.unwrap_or(node);
             let inputs = graph.relations.iter().map(|input| self.optimize(Arc::clone(input), config));
             let inputs = inputs.collect::<Result<Vec<_>>>()?;
             Ok(Transformed::new(with_inputs(node, &graph.relations, &inputs)?, true, TreeNodeRecursion::Jump))
@@ -67,9 +69,10 @@ fn reordered(
     node: &Arc<dyn ExecutionPlan>,
     projection: Option<&ProjectionExec>,
     graph: &JoinGraph,
+    written: &JoinTree,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(cardinalities) = Cardinalities::of(graph)? else { return Ok(None) };
-    let (Some(best), Some(written)) = (best_tree(graph, &cardinalities), &graph.written) else { return Ok(None) };
+    let Some(best) = best_tree(graph, &cardinalities) else { return Ok(None) };
     if best.cost() >= CostedTree::of(written, &cardinalities).cost() * GAIN_MIN {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Joins in the order of a tree.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
@@ -23,7 +23,15 @@ type Key = (Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>);
 struct Part {
     plan: Arc<dyn ExecutionPlan>,
     columns: Vec<GraphColumn>,
+    positions: HashMap<GraphColumn, usize>,
     relations: Relations,
+}
+
+impl Part {
+    fn new(plan: Arc<dyn ExecutionPlan>, columns: Vec<GraphColumn>, relations: Relations) -> Part {
+        let positions = columns.iter().enumerate().map(|(position, column)| (*column, position)).collect();
+        Part { plan, columns, positions, relations }
+    }
 }
 
 /// The joins in the order of the tree, and above them a projection, whose expressions are over the output of the graph.
@@ -32,7 +40,7 @@ pub fn build(graph: &JoinGraph, tree: &JoinTree, projection: Vec<ProjectionExpr>
     let builder = Builder { graph, output: used.collect() };
     let part = builder.part(tree)?;
     let output = projection.into_iter().map(|output| {
-        let expr = moved(&output.expr, |column| position_of(&part, graph.output[column]))?;
+        let expr = moved(&output.expr, |column| column_of(&part, graph.output[column]))?;
         Ok(ProjectionExpr { expr, alias: output.alias })
     });
     ProjectionExec::try_new(output.collect::<Result<Vec<_>>>()?, Arc::clone(&part.plan))
@@ -50,7 +58,7 @@ impl Builder<'_> {
             JoinTree::Relation(relation) => {
                 let plan = Arc::clone(&self.graph.relations[*relation]);
                 let columns = (0..plan.schema().fields().len()).map(|column| GraphColumn { relation: *relation, column }).collect();
-                Ok(Part { plan, columns, relations: 1 << relation })
+                Ok(Part::new(plan, columns, 1 << relation))
             }
             JoinTree::Join(left, right) => self.joined(self.part(left)?, self.part(right)?),
         }
@@ -65,14 +73,14 @@ impl Builder<'_> {
         let projection: Vec<usize> = (0..all.len()).filter(|column| needed.contains(&all[*column])).collect();
         let columns = projection.iter().map(|column| all[*column]).collect();
         let join = HashJoinExecBuilder::new(left.plan, right.plan, on, JoinType::Inner).with_filter(filter);
-        Ok(Part { plan: join.with_projection(Some(projection)).build_exec()?, columns, relations })
+        Ok(Part::new(join.with_projection(Some(projection)).build_exec()?, columns, relations))
     }
 
     fn keys(&self, left: &Part, right: &Part) -> Result<Vec<Key>> {
         let mut on = Vec::new();
         for class in &self.graph.classes {
             // The columns of a class that one side has are equal to each other already.
-            let of = |part: &Part| class.iter().find(|column| part.columns.contains(column)).copied();
+            let of = |part: &Part| class.iter().find(|column| part.positions.contains_key(column)).copied();
             if let (Some(a), Some(b)) = (of(left), of(right)) {
                 on.push((column_of(left, a)?, column_of(right, b)?));
             }
@@ -106,7 +114,11 @@ impl Builder<'_> {
                 })
             });
             let positions: Vec<usize> = positions.collect();
-            let moved = moved(&filter.expr, |column| Ok(positions[column]))?;
+            let moved = moved(&filter.expr, |column| {
+                let from = filter.columns[column];
+                let name = self.graph.relations[from.relation].schema().field(from.column).name().clone();
+                Ok(Arc::new(Column::new(&name, positions[column])))
+            })?;
             condition = Some(match condition {
                 Some(others) => Arc::new(BinaryExpr::new(others, Operator::And, moved)),
                 None => moved,
@@ -116,7 +128,7 @@ impl Builder<'_> {
         let mut fields = Vec::new();
         let mut indices = Vec::new();
         for column in columns {
-            let (part, side) = if left.columns.contains(&column) { (left, JoinSide::Left) } else { (right, JoinSide::Right) };
+            let (part, side) = if left.positions.contains_key(&column) { (left, JoinSide::Left) } else { (right, JoinSide::Right) };
             let index = position_of(part, column)?;
             fields.push(part.plan.schema().field(index).clone());
             indices.push(ColumnIndex { index, side });
@@ -146,8 +158,8 @@ impl Builder<'_> {
 }
 
 fn position_of(part: &Part, column: GraphColumn) -> Result<usize> {
-    match part.columns.iter().position(|other| *other == column) {
-        Some(position) => Ok(position),
+    match part.positions.get(&column) {
+        Some(position) => Ok(*position),
         None => internal_err!("column {} of relation {} is not in the join that needs it", column.column, column.relation),
     }
 }
@@ -157,14 +169,15 @@ fn column_of(part: &Part, column: GraphColumn) -> Result<Arc<dyn PhysicalExpr>> 
     Ok(Arc::new(Column::new(part.plan.schema().field(position).name(), position)))
 }
 
+/// An expression over the columns of a part.
 fn expr_of(part: &Part, expr: &GraphExpr) -> Result<Arc<dyn PhysicalExpr>> {
-    moved(&expr.expr, |column| position_of(part, expr.columns[column]))
+    moved(&expr.expr, |column| column_of(part, expr.columns[column]))
 }
 
-fn moved(expr: &Arc<dyn PhysicalExpr>, to: impl Fn(usize) -> Result<usize>) -> Result<Arc<dyn PhysicalExpr>> {
+fn moved(expr: &Arc<dyn PhysicalExpr>, to: impl Fn(usize) -> Result<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
     Arc::clone(expr)
         .transform_up(|node| match node.downcast_ref::<Column>() {
-            Some(column) => Ok(Transformed::yes(Arc::new(Column::new(column.name(), to(column.index())?)) as Arc<dyn PhysicalExpr>)),
+            Some(column) => Ok(Transformed::yes(to(column.index())?)),
             None => Ok(Transformed::no(node)),
         })
         .data()
