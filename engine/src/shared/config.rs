@@ -10,11 +10,6 @@ const SORT_RESERVED_MAX: usize = 10 << 20;
 /// Build sides up to these sizes are built once and shared; see docs/performance.md.
 const JOIN_SHARED_BYTES: usize = 512 << 20;
 const JOIN_SHARED_ROWS: usize = 4_000_000;
-/// A join finds integer keys by their position in an array of 4 bytes for each number between the least and the greatest, if at least this
-/// share of the numbers are keys. Arrays take less time than a hash table even then, but more memory: the share is greater where the array
-/// of the largest shared build side would take an eighth of the memory limit.
-const JOIN_ARRAY_DENSITY_MIN: f64 = 0.02;
-const JOIN_ARRAY_DENSITY_MAX: f64 = 0.15;
 /// Up to this number a join passes its keys to its scans as a list; with more keys, the scans probe its hash table.
 const JOIN_KEYS_LISTED: usize = 10_000;
 
@@ -55,9 +50,6 @@ pub fn config(engine: SessionDefaults) -> SessionConfig {
     // far larger than the caches.
     options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_SHARED_ROWS;
-    let array_bytes_max = (engine.query_memory_limit_bytes / 8).max(1) as f64;
-    let density = (JOIN_SHARED_ROWS * size_of::<u32>()) as f64 / array_bytes_max;
-    options.execution.perfect_hash_join_min_key_density = density.clamp(JOIN_ARRAY_DENSITY_MIN, JOIN_ARRAY_DENSITY_MAX);
     // The scan turns lists into bitmaps, whatever their length.
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_KEYS_LISTED;
     options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * 16;

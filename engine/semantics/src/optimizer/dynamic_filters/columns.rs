@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{JoinType, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
@@ -133,4 +134,19 @@ fn join_columns(
             }
         })
         .collect()
+}
+
+/// A filter over an operator's output as one over an input, of which `columns` has the position of each column of the output. `None` if it
+/// lacks a column.
+pub fn over_input(filter: &Arc<dyn PhysicalExpr>, columns: &[Option<usize>]) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let mut is_whole = true;
+    let moved = Arc::clone(filter).transform_up(|expr| {
+        let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+        let Some(position) = columns.get(column.index()).copied().flatten() else {
+            is_whole = false;
+            return Ok(Transformed::no(expr));
+        };
+        Ok(Transformed::yes(Arc::new(Column::new(column.name(), position)) as Arc<dyn PhysicalExpr>))
+    })?;
+    Ok(is_whole.then_some(moved.data))
 }

@@ -134,7 +134,8 @@ impl ExecutionPlan for KeySetExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let memory = MemoryConsumer::new("KeySetExec").register(context.memory_pool());
-        let collected = Collected { keys: self.keys.clone(), sets: Some(self.keys.iter().map(|_| Default::default()).collect()), memory };
+        let sets = self.keys.iter().map(|_| Some(IntegerSetBuilder::default())).collect();
+        let collected = Collected { keys: self.keys.clone(), sets: Some(sets), memory };
         let input = self.input.execute(partition, context)?;
         let batches = try_unfold((input, collected), |(mut input, mut collected)| async move {
             match input.try_next().await? {

@@ -13,9 +13,7 @@ use std::sync::Arc;
 use common::engine_settings::switches;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter_pushdown::{
     ChildFilterPushdownResult, ChildPushdownResult, FilterPushdownPhase, PushedDownPredicate,
@@ -27,7 +25,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 pub use key_sets::{KeySetExec, KeySetTest};
 pub(super) use lossy_filters::has_no_order;
 
-use columns::input_columns;
+use columns::{input_columns, over_input};
 use lossy_filters::loses_rows;
 
 /// Runs when no other rule copies operators any more: a copy would have another filter than its scans.
@@ -103,19 +101,4 @@ fn with_filters(
     let supported = |filters: Vec<Arc<dyn PhysicalExpr>>| filters.into_iter().map(PushedDownPredicate::supported).collect();
     let result = ChildPushdownResult { parent_filters: Vec::new(), self_filters: own.into_iter().map(supported).collect() };
     Ok(node.handle_child_pushdown_result(PHASE, result, config)?.updated_node.unwrap_or(node))
-}
-
-/// A filter over an operator's output as one over an input, of which `columns` has the position of each column of the output. `None` if it
-/// lacks a column.
-fn over_input(filter: &Arc<dyn PhysicalExpr>, columns: &[Option<usize>]) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-    let mut is_whole = true;
-    let moved = Arc::clone(filter).transform_up(|expr| {
-        let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
-        let Some(position) = columns.get(column.index()).copied().flatten() else {
-            is_whole = false;
-            return Ok(Transformed::no(expr));
-        };
-        Ok(Transformed::yes(Arc::new(Column::new(column.name(), position)) as Arc<dyn PhysicalExpr>))
-    })?;
-    Ok(is_whole.then_some(moved.data))
 }
