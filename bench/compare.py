@@ -22,7 +22,7 @@ def differences(sql: str, quiver, other, other_name: str = "DuckDB") -> list[str
         return [f"columns are {names}, {other_name} has {expected_names}"]
     if len(texts) != len(expected):
         return [f"{len(texts)} rows, {other_name} has {len(expected)}"]
-    slack = [last_digit([row[at] for row in texts]) for at in range(len(names))]
+    slack = slack_of(texts, names)
 
     # In the order given, by the ORDER BY columns alone: ties may come in any order.
     keys = [expected_names.index(name) for name in order_by_columns(sql)]
@@ -31,13 +31,26 @@ def differences(sql: str, quiver, other, other_name: str = "DuckDB") -> list[str
             if not same(row[at], wanted[at], slack[at]):
                 return [f"row {number} is out of order: {names[at]} {row[at]}, {other_name} {wanted[at]}"]
 
-    # And as a set of whole rows.
+    return row_differences(sql, quiver, other, other_name)
+
+
+def row_differences(_sql: str, quiver, other, other_name: str = "DuckDB") -> list[str]:
+    """As a set of whole rows, whatever the columns are called."""
+    names, texts = quiver
+    _, expected = other
+    if len(texts) != len(expected):
+        return [f"{len(texts)} rows, {other_name} has {len(expected)}"]
+    slack = slack_of(texts, names)
     found = []
     for row, wanted in zip(sorted_rows(texts, expected), sorted_rows(expected, expected)):
         for at, name in enumerate(names):
             if not same(row[at], wanted[at], slack[at]):
                 found.append(f"{name}: {row[at]!r}, {other_name} {wanted[at]!r}")
     return found
+
+
+def slack_of(texts, names) -> list[Fraction]:
+    return [last_digit([row[at] for row in texts]) for at in range(len(names))]
 
 
 def order_by_columns(sql: str) -> list[str]:

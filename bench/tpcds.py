@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 import datasets  # noqa: E402
+from compare import row_differences  # noqa: E402
 from engines import DuckDB, Quiver  # noqa: E402
 from report import machine_line  # noqa: E402
 from tpch import common_arguments, geometric_mean, load_duckdb, load_quiver, machine, measure, save  # noqa: E402
@@ -37,7 +38,7 @@ def main() -> int:
         store, of_store = load_quiver(tables, options, "tpcds-quiver")
         database, of_database = load_duckdb(tables, options, "tpcds-duckdb")
         engines = [Quiver(store, options.threads, scratch), DuckDB(database, options.threads, scratch)]
-        measured = {number: measure(number, sql, engines, options.rounds) for number, sql in queries.items()}
+        measured = {number: measure(number, sql, engines, options.rounds, row_differences) for number, sql in queries.items()}
     finally:
         for engine in engines:
             engine.close()
@@ -86,7 +87,9 @@ def text_report(result: dict) -> str:
             timed[number] = [min(times) for times in query["times_ms"].values()]
     sums = [sum(times[engine] for times in timed.values()) for engine in (0, 1)]
     lines.append(f"{len(timed)} of {len(result['queries'])} results equal; sums {sums[0]:.0f} and {sums[1]:.0f} ms")
-    lines.append(f"geometric mean of Quiver / DuckDB: {result['geometric_mean']['best']:.2f} (of medians: {result['geometric_mean']['median']:.2f})")
+    lines.append(
+        f"geometric mean of Quiver / DuckDB: {result['geometric_mean']['best']:.2f} (of medians: {result['geometric_mean']['median']:.2f})"
+    )
     over = [number for number, (quiver, duckdb) in timed.items() if quiver > 1.5 * duckdb]
     lines += [f"over 1.5: {len(over)} queries", "", f"{'query':<8} {'Quiver':>8} {'DuckDB':>8} {'ratio':>6}"]
     for number, (quiver, duckdb) in sorted(timed.items(), key=lambda item: item[1][1] / item[1][0])[:WORST]:

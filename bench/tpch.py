@@ -144,7 +144,7 @@ def size_of(path: Path) -> int:
 # --- measuring ---
 
 
-def measure(number: int, sql: str, engines: list, rounds: int) -> dict:
+def measure(number: int, sql: str, engines: list, rounds: int, compare=differences) -> dict:
     """One warm-up each, then the engines in turn, so that a slow minute of the machine hits both."""
     query: dict = {"times_ms": {engine.name: [] for engine in engines}, "problems": []}
     try:
@@ -152,7 +152,7 @@ def measure(number: int, sql: str, engines: list, rounds: int) -> dict:
             engine.run(sql)
         if len(engines) == 2:
             query["rows"] = len(engines[0].rows()[1])
-            query["problems"] = differences(sql, engines[0].rows(), engines[1].rows())
+            query["problems"] = compare(sql, engines[0].rows(), engines[1].rows())
         for _ in range(rounds):
             for engine in engines:
                 query["times_ms"][engine.name].append(engine.run(sql))
