@@ -34,8 +34,8 @@ def differences(sql: str, quiver, other, other_name: str = "DuckDB") -> list[str
     return row_differences(sql, quiver, other, other_name)
 
 
-def row_differences(_sql: str, quiver, other, other_name: str = "DuckDB") -> list[str]:
-    """As a set of whole rows, whatever the columns are called."""
+def row_differences(_sql: str, quiver, other, other_name: str = "DuckDB", relative: Fraction = RELATIVE_TOLERANCE) -> list[str]:
+    """As a set of whole rows, whatever the columns are called. `relative` is what doubles may differ by."""
     names, texts = quiver
     _, expected = other
     if len(texts) != len(expected):
@@ -44,7 +44,7 @@ def row_differences(_sql: str, quiver, other, other_name: str = "DuckDB") -> lis
     found = []
     for row, wanted in zip(sorted_rows(texts, expected), sorted_rows(expected, expected)):
         for at, name in enumerate(names):
-            if not same(row[at], wanted[at], slack[at]):
+            if not same(row[at], wanted[at], slack[at], relative):
                 found.append(f"{name}: {row[at]!r}, {other_name} {wanted[at]!r}")
     return found
 
@@ -84,7 +84,7 @@ def last_digit(texts) -> Fraction:
     return Fraction(0)
 
 
-def same(text, value, slack: Fraction) -> bool:
+def same(text, value, slack: Fraction, relative: Fraction = RELATIVE_TOLERANCE) -> bool:
     if text is None or value is None:
         # CSV has one spelling for NULL and for an empty string.
         return text is None and value in (None, "")
@@ -95,5 +95,5 @@ def same(text, value, slack: Fraction) -> bool:
     except (InvalidOperation, ValueError, OverflowError):
         return text.lower() == str(value).lower()
     if isinstance(value, float):
-        return abs(number - wanted) <= max(abs(wanted) * RELATIVE_TOLERANCE, slack)
+        return abs(number - wanted) <= max(abs(wanted) * relative, slack)
     return number == wanted
