@@ -138,7 +138,7 @@ impl Hash for LikePieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Array, StringArray};
+    use arrow::array::StringArray;
 
     #[test]
     fn pieces_match_what_arrow_matches() {
