@@ -30,7 +30,7 @@ use futures::stream::try_unfold;
 use crate::integer_set::{IntegerSet, IntegerSetBuilder, has_integer_set};
 
 /// Passes on its rows, and makes a filter of the values that some columns have.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct KeySetExec {
     input: Arc<dyn ExecutionPlan>,
     keys: Vec<Key>,

@@ -19,7 +19,7 @@ pub type Relations = u64;
 const RELATIONS_MAX: usize = 32;
 
 /// A column of one of the relations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GraphColumn {
     pub relation: usize,
     pub column: usize,
