@@ -21,6 +21,10 @@ extensions_options! {
         pub await_join_filters: bool, default = true
         /// Joins tables in the order that costs least, and not in that of the statement.
         pub join_order: bool, default = true
+        /// Runs subplans that a statement has several times once.
+        pub common_subplans: bool, default = true
+        /// Keeps optimised plans for statements that come again.
+        pub plan_cache: bool, default = true
         /// Computes on decimals that fit 64 bits without a check per row.
         pub fast_decimals: bool, default = true
         /// Runs `INSERT … VALUES` of few literal rows without planning it.
@@ -59,11 +63,13 @@ extensions_options! {
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 23] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
     "quiver.join_order",
+    "quiver.common_subplans",
+    "quiver.plan_cache",
     "quiver.fast_decimals",
     "quiver.direct_inserts",
     "quiver.skip_rows",

@@ -65,7 +65,11 @@ impl StatementContext {
     /// The physical plan.
     pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
         if !planning::is_long(&self.sql) && !planning::is_large(plan) {
-            return Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error));
+            let planned = async {
+                let optimized = self.engine.plan_cache.optimized(&self.origin(), plan, || self.state.optimize(plan))?;
+                self.state.query_planner().create_physical_plan(&optimized, &self.state).await
+            };
+            return Box::pin(planned).await.map_err(|error| self.located(error));
         }
         let (state, catalog, text, plan) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone(), plan.clone());
         let planned = async move {

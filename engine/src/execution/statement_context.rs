@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use super::result_schema::as_planned;
 use crate::output::{QueryOutput, ReportSources};
 use crate::parameters::FunctionParameters;
+use crate::planning::plan_cache::StatementOrigin;
 use crate::queries::{AdmittedStream, Query, StatementKind, reads_system_alone};
 use crate::shared::EngineShared;
 use common::count::count_batch;
@@ -22,6 +24,7 @@ use common::error::EngineError;
 use common::memory::{QueryPool, StatementMemory};
 use common::report::ReportCollector;
 use semantics::cancel;
+use semantics::subplans::connect_subplans;
 use table::access::{ReadRecheck, SessionAccess};
 use table::catalog::StoreCatalog;
 use table::commit_guard::CommitGuard;
@@ -33,6 +36,8 @@ pub struct StatementContext {
     /// The access of the session's user.
     pub(crate) access: Option<Arc<SessionAccess>>,
     pub(crate) state: SessionState,
+    /// The settings of the session, without what belongs to the statement.
+    session_options: Arc<ConfigOptions>,
     pub(crate) function_parameters: Arc<FunctionParameters>,
     pub(crate) sql: String,
     pub(crate) query: Arc<Query>,
@@ -67,6 +72,7 @@ impl StatementContext {
         if let Some(started) = catalog.transaction().started_at() {
             state.execution_props_mut().query_execution_start_time = Some(started.into());
         }
+        let session_options = Arc::clone(state.config_options());
         let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         let catalog = catalog.with_memory(memory.clone());
         state.register_catalog_list(catalog.catalog_list());
@@ -83,6 +89,7 @@ impl StatementContext {
             catalog,
             access,
             state,
+            session_options,
             function_parameters,
             sql: sql.to_string(),
             query: Arc::clone(query),
@@ -107,6 +114,10 @@ impl StatementContext {
         &self.runtime
     }
 
+    pub(crate) fn origin(&self) -> StatementOrigin<'_> {
+        StatementOrigin { sql: &self.sql, user: self.catalog.user(), options: &self.session_options }
+    }
+
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
         let physical = self.physical_plan(plan).await?;
@@ -121,6 +132,7 @@ impl StatementContext {
     ) -> Result<SendableRecordBatchStream, EngineError> {
         self.memory.run();
         let (physical, reader) = cancel::interruptible(physical, Some(self.memory.pool()))?;
+        connect_subplans(&physical)?;
         self.memory.is_read_by(reader.downgraded());
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));

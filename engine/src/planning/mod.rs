@@ -2,6 +2,7 @@
 //!
 //! - [`permits`] — how many plan at once, and whose turn it is
 //! - [`large`] — which statements and plans are slow to plan
+//! - [`plan_cache`] — optimised plans of statements that come again
 //! - [`table_order`] — a rule of the optimizer: rows of one small table come in its order
 //!
 //! A planner does not yield: one step of it may take seconds for a statement with thousands of columns. So the caller waits on another
@@ -10,6 +11,7 @@
 
 mod large;
 mod permits;
+pub mod plan_cache;
 pub mod table_order;
 
 use std::sync::Arc;

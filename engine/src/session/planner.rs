@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_datafusion_err};
+use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -13,7 +14,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use crate::dml::RowChangePlanner;
 use kernels::matrix::{ProductPlanner, with_products};
 use semantics::functions::with_computed_values;
-use semantics::optimizer::{with_null_safe_keys, with_operator_columns};
+use semantics::optimizer::{CommonSubplansPlanner, with_common_subplans, with_null_safe_keys, with_operator_columns};
 use table::user_tables::UserTablePlanner;
 
 #[derive(Debug)]
@@ -26,7 +27,12 @@ impl QueryPlanner for StatementPlanner {
             Arc::new(RowChangePlanner),
             Arc::new(ProductPlanner),
             Arc::new(UserTablePlanner),
+            Arc::new(CommonSubplansPlanner),
         ]);
+        let rules: &SessionState =
+            session.as_any().downcast_ref().ok_or_else(|| internal_datafusion_err!("this is no session of the engine"))?;
+        let stored = with_common_subplans(plan, rules)?;
+        let plan = stored.as_ref().unwrap_or(plan);
         let multiplied = with_products(plan, session.config_options())?;
         let plan = multiplied.as_ref().unwrap_or(plan);
         let keyed = with_null_safe_keys(plan)?;

@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use crate::audit::{AuditWriter, OpenAuditWriter};
 use crate::compaction::Maintenance;
 use crate::options::EngineOptions;
+use crate::planning::plan_cache::PlanCache;
 use crate::planning::{Planning, Work};
 use crate::queries::{AdmissionLimits, Principal, Queries};
 use crate::requests::{Listener, open_to_read};
@@ -50,6 +51,7 @@ pub struct EngineShared {
     pub transactions: OpenTransactions,
     pub queries: Arc<Queries>,
     pub planning: Planning,
+    pub plan_cache: PlanCache,
     pub statement_timeout_ms: u64,
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
@@ -90,6 +92,7 @@ impl EngineShared {
             transactions: OpenTransactions::default(),
             queries: Queries::new(AdmissionLimits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
             planning: Planning::new(partitions),
+            plan_cache: PlanCache::default(),
             statement_timeout_ms,
             partitions,
             query_memory_limit_bytes,

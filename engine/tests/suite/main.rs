@@ -11,6 +11,7 @@ mod arrays;
 mod backup;
 mod backup_requests;
 mod cancel;
+mod common_subplans;
 mod compaction;
 mod constraints;
 mod copy;

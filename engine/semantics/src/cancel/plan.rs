@@ -20,6 +20,7 @@ use super::elements::Elements;
 use super::expression::{CancelWatch, ReaderHandle};
 use super::operators::with_cancellable_expressions;
 use super::paced::PacedExec;
+use crate::subplans::SubplanScanExec;
 
 /// The plan with operators that yield every few milliseconds, and expressions that fail when the reader is dropped. The memory of the
 /// expressions counts in `pool`.
@@ -72,9 +73,9 @@ fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
     replace_children_if_necessary(join, children)
 }
 
-/// Whether a repartition is somewhere below; it can run only once.
+/// Whether an operator is somewhere below that can run only once.
 fn is_divided(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    plan.exists(|node| Ok(node.is::<RepartitionExec>()))
+    plan.exists(|node| Ok(node.is::<RepartitionExec>() || node.is::<SubplanScanExec>()))
 }
 
 fn with_pieces_of_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -4,12 +4,14 @@ mod aggregate_statistics;
 mod barrier;
 mod checked_arithmetic;
 mod choice_shapes;
+mod common_subplans;
 mod correlated_checks;
 mod correlated_columns;
 mod date_frames;
 mod decimal;
 mod distinct_aggregates;
 mod dynamic_filters;
+mod empty_scans;
 mod empty_structs;
 mod exact_comparisons;
 mod fast_decimals;
@@ -50,6 +52,7 @@ mod window_arguments;
 pub use barrier::Barrier;
 pub use checked_arithmetic::CheckedArithmetic;
 pub use choice_shapes::{with_choice_shapes, with_shapes};
+pub use common_subplans::{CommonSubplansPlanner, with_common_subplans};
 pub use dynamic_filters::{KeySetExec, KeySetTest};
 pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
@@ -68,7 +71,7 @@ use std::sync::Arc;
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 
-use rule::analyzer_rule;
+use rule::{Rule, analyzer_rule};
 
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -93,10 +96,14 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 
 /// DataFusion's optimizer rules, some of them replaced by ours.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let rules = Optimizer::new().rules.into_iter();
-    let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
-    let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
-    let rules = rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons);
-    let rules = rules.map(distinct_aggregates::in_place_of_distinct);
-    rules.map(keys::around_rules_of_keys).map(leaf_fields::around_rules_of_fields).collect()
+    Optimizer::new().rules.into_iter().map(corrected).collect()
+}
+
+/// Ours instead of a rule of DataFusion's, or the rule with ours around it, or the rule.
+fn corrected(rule: Rule) -> Rule {
+    let rule = exact_comparisons::in_place_of_simplifying(null_safe_keys::in_place_of_keys(rule));
+    let rule = filters_above::in_place_of_filters(in_subqueries::in_place_of_predicates(rule));
+    let rule = set_comparisons::in_place_of_comparisons(same_projections::in_place_of_projections(rule));
+    let rule = empty_scans::in_place_of_eliminating(distinct_aggregates::in_place_of_distinct(rule));
+    leaf_fields::around_rules_of_fields(keys::around_rules_of_keys(rule))
 }

@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 
 use super::aggregate_statistics::in_place_of_statistics;
+use super::common_subplans::OutputOrder;
 use super::dynamic_filters::DynamicFilters;
 use super::filter_projections::in_place_of_projections;
 use super::grouping_sets::GroupingSets;
@@ -30,7 +31,7 @@ pub fn physical_optimizer_rules() -> Vec<Rule> {
     let (static_filters, dynamic_filters) = (FilterPushdown::new(), FilterPushdown::new_post_optimization());
     let rules = PhysicalOptimizer::new().rules.into_iter();
     let rules = rules.map(in_place_of_topk).map(in_place_of_statistics);
-    let rules = rules.map(in_place_of_projections).map(in_place_of_check);
+    let rules = rules.map(in_place_of_projections).map(in_place_of_check).map(OutputOrder::in_place_of_requirements);
     let mut all: Vec<Rule> = vec![Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
     for rule in rules {
         // Reordered joins know more constants, and the rule that removes sorts relies on them.
