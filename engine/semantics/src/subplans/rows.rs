@@ -14,7 +14,7 @@ use arrow::array::{Array, AsArray, ByteView, MAX_INLINE_VIEW_LEN, RecordBatch};
 use arrow::datatypes::DataType;
 use common::memory::COLUMN_BYTES;
 use datafusion::common::runtime::JoinSet;
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
+use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::spill_file::SpillFile;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -132,8 +132,10 @@ impl SubplanRows {
             return Err(DataFusionError::Shared(Arc::clone(error)));
         }
         let position = stream.reader.position.load(AtomicOrdering::Relaxed);
-        let first = state.first;
-        let Some(slot) = state.slots.get_mut(position - first) else {
+        let Some(index) = position.checked_sub(state.first) else {
+            return internal_err!("a reader of subplan {} reads on after its end", self.number);
+        };
+        let Some(slot) = state.slots.get_mut(index) else {
             return Ok(if state.producers == 0 { Next::End } else { Next::Wait });
         };
         let content = slot.content.clone();
