@@ -4,8 +4,6 @@
 //! copy would, and the copy is wasted work. Persistent memory is slower to read, and values that are not DOUBLE, or not
 //! contiguous, have to be converted in each pass: then one copy is cheaper than many passes.
 
-use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
-
 use common::engine_settings::Precopy;
 
 /// The properties of a kernel's input that decide.
@@ -40,14 +38,6 @@ pub fn is_staged(precopy: Precopy, input: &Input) -> bool {
         Precopy::Off => false,
         Precopy::On => true,
         Precopy::Auto => pays && has_room,
-    }
-}
-
-/// The largest reservation that a pool allows, in bytes.
-pub fn limit_bytes(pool: &dyn MemoryPool) -> usize {
-    match pool.memory_limit() {
-        MemoryLimit::Finite(limit_bytes) => limit_bytes,
-        _ => usize::MAX,
     }
 }
 

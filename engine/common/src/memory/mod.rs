@@ -12,3 +12,13 @@ pub use query_pool::QueryPool;
 pub use spill::SpillDir;
 pub use statement::StatementMemory;
 pub use values::{EvaluationGuard, reserve};
+
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
+
+/// The largest reservation that a pool allows, in bytes.
+pub fn limit_bytes(pool: &dyn MemoryPool) -> usize {
+    match pool.memory_limit() {
+        MemoryLimit::Finite(limit_bytes) => limit_bytes,
+        _ => usize::MAX,
+    }
+}

@@ -25,8 +25,8 @@ use super::run::{Column, OutputTarget, Run, batch_bytes};
 use super::shapes::{agreed, result_shape};
 use super::work::{Each, Inputs, PendingBlock, Plan, scaled, sums, transposed};
 use crate::gather::collect_batches;
-use crate::precopy::limit_bytes;
 use crate::threads::{StopFlag, in_background};
+use common::memory::limit_bytes;
 
 pub type Batches = BoxStream<'static, Result<RecordBatch>>;
 

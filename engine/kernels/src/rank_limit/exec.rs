@@ -27,9 +27,8 @@ use futures::{Stream, StreamExt};
 
 use super::bounds::Bounds;
 use super::keys::keys;
-use crate::precopy::limit_bytes;
 use crate::ranks::RankKind;
-use common::memory::LiveMemory;
+use common::memory::{LiveMemory, limit_bytes};
 use common::report::ReportCollector;
 use semantics::cancel::yield_now;
 

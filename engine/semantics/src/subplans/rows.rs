@@ -12,10 +12,10 @@ use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, AsArray, ByteView, MAX_INLINE_VIEW_LEN, RecordBatch};
 use arrow::datatypes::DataType;
-use common::memory::COLUMN_BYTES;
+use common::memory::{COLUMN_BYTES, limit_bytes};
 use datafusion::common::runtime::JoinSet;
 use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::spill_file::SpillFile;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::SpillMetrics;
@@ -148,13 +148,9 @@ impl SubplanRows {
     fn start(self: &Arc<Self>, state: &mut State, stream: &SubplanStream) {
         let SubplanStream { input, context, spill, .. } = stream;
         let pool = context.memory_pool();
-        let limit_bytes = match pool.memory_limit() {
-            MemoryLimit::Finite(limit_bytes) => limit_bytes,
-            _ => usize::MAX,
-        };
         state.storage = Some(Storage {
             reservation: MemoryConsumer::new(format!("Subplan[{}]", self.number)).with_can_spill(true).register(pool),
-            memory_max: limit_bytes / MEMORY_ONE_OF / state.subplans.max(1),
+            memory_max: limit_bytes(pool.as_ref()) / MEMORY_ONE_OF / state.subplans.max(1),
             is_full: false,
             spill: spill.clone(),
             unwritten: Vec::new(),
