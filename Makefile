@@ -18,7 +18,7 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build binary bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-tpcds bench-writes compare-files deps check dist lint wheel clean clean-cache
+.PHONY: help demo test test-long build binary bench bench-cancel bench-clients bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-tpcds bench-writes compare-files deps check dist lint wheel clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +63,9 @@ bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes and
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
+
+bench-clients: deps build $(PYTHON_READY) ## clients that each run all queries of TPC-H at once, beside DuckDB; SF, THREADS, ARGS='--clients 8'
+	@$(PYTHON) bench/clients.py --scale $(SF) --threads $(THREADS) $(ARGS)
 
 bench-kernels: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## the paper's kernels beside numpy, DuckDB and fetching; ARGS='--beside h5py,dataclay'
 	@$(PYTHON) bench/kernels --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)

@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pyarrow
 HERE = Path(__file__).resolve().parent
 QUIVER = HERE.parent / "bin" / "quiver"
 TIME_LINE = re.compile(r"^Time: ([\d.]+) ms")
+WATCH_SECONDS = 0.005
 SENTINEL = "DONE-7f3a"
 
 
@@ -23,15 +26,30 @@ class QueryFailed(Exception):
 class Engine:
     name: str
     process: subprocess.Popen
+    anonymous_peak_bytes = 0
+
+    def watch_memory(self) -> None:
+        """Looks at the anonymous memory every few milliseconds, as long as the bench runs: Linux keeps no high-water mark of it."""
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self) -> None:
+        while True:
+            self.anonymous_peak_bytes = max(self.anonymous_peak_bytes, self.memory().get("RssAnon", 0))
+            time.sleep(WATCH_SECONDS)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by the names of /proc; empty when the process has ended."""
+        try:
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+        except OSError:
+            return {}
+        lines = [line.split() for line in status.splitlines() if line.endswith(" kB")]
+        return {name.rstrip(":"): int(kib) * 1024 for name, kib, _ in lines}
 
     def peak_memory(self) -> dict[str, int] | None:
-        """High-water mark and present anonymous memory in bytes. The first counts mapped file pages
-        too (the page cache seen by the process), the second does not."""
-        if self.process.poll() is not None:
-            return None
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        kib = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if " kB" in line}
-        return {"peak": int(kib["VmHWM"]) * 1024, "anonymous_at_end": int(kib["RssAnon"]) * 1024}
+        """The high-water mark, which counts mapped file pages too (the page cache seen by the process), and that of anonymous memory."""
+        peak_bytes = self.memory().get("VmHWM")
+        return {"peak": peak_bytes, "anonymous": self.anonymous_peak_bytes} if peak_bytes else None
 
     def close(self) -> None:
         try:

@@ -83,10 +83,11 @@ def store_lines(result: dict, names: list[str]) -> list[str]:
     add("size on disk", lambda name: gib(result["loads"][name]["size_bytes"]))
     add("open (note)", lambda name: f"{result['loads'][name]['open_ms']:.1f} ms")
     add("peak memory (note)", lambda name: memory(name, "peak"))
-    add("anonymous memory at end", lambda name: memory(name, "anonymous_at_end"))
+    add("anonymous memory, peak", lambda name: memory(name, "anonymous"))
     lines += [
         "open: Quiver from process start to the first answer and exit; DuckDB inside a running Python.",
         "peak memory: VmHWM, which counts mapped pages of the store's files (page cache) for Quiver.",
+        "anonymous memory: what is no page of a file, looked at every 5 ms while the queries run.",
     ]
     return lines
 

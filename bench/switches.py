@@ -30,6 +30,7 @@ SWITCHES = {
     "plan_cache": ["quiver.plan_cache = false"],
     "common_subplans": ["quiver.common_subplans = false"],
     "store_aggregates": ["quiver.store_aggregates = false"],
+    "eager_aggregates": ["quiver.eager_aggregates = false"],
     "join_dynamic_filters": ["datafusion.optimizer.enable_join_dynamic_filter_pushdown = false"],
     "topk_dynamic_filters": ["datafusion.optimizer.enable_topk_dynamic_filter_pushdown = false"],
     "join_reordering": ["datafusion.optimizer.join_reordering = false"],

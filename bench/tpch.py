@@ -41,6 +41,8 @@ def main() -> int:
         if not options.no_duckdb:
             database, loads["DuckDB"] = load_duckdb(parquet, options)
             engines.append(DuckDB(database, options.threads, scratch))
+        for engine in engines:
+            engine.watch_memory()
         measured = {number: measure(number, sql, engines, options.rounds) for number, sql in queries.items()}
         memory = {engine.name: engine.peak_memory() for engine in engines}
     finally:

@@ -41,6 +41,8 @@ extensions_options! {
         pub rank_windows: bool, default = true
         /// Groups rows by all keys once, and by the sets of ROLLUP, CUBE and GROUPING SETS only the states of these groups.
         pub grouping_set_states: bool, default = true
+        /// Groups rows below a join, where few groups are left to join.
+        pub eager_aggregates: bool, default = true
         /// Multiplies tables of blocks where they lie, where a query says the product as a join.
         pub product_of_tables: bool, default = true
         /// Makes the blocks of a result where they lie in the table that it is stored in.
@@ -63,7 +65,7 @@ extensions_options! {
 }
 
 /// The settings' full names; DataFusion lists those of an extension without their prefix.
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 24] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -78,6 +80,7 @@ pub const NAMES: [&str; 23] = [
     "quiver.rank_windows",
     "quiver.store_aggregates",
     "quiver.grouping_set_states",
+    "quiver.eager_aggregates",
     "quiver.product_of_tables",
     "quiver.results_in_place",
     DURABILITY,

@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod cluster;
+pub mod eager_aggregates;
 pub mod gather;
 pub mod grouping_sets;
 pub mod lists_of_lists;

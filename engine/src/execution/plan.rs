@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
@@ -11,6 +12,8 @@ use futures::FutureExt;
 
 use super::statement_context::StatementContext;
 use crate::planning;
+use crate::planning::plan_cache::StatementOrigin;
+use crate::shared::EngineShared;
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
 use crate::sql_planner::summarize::summary_of;
@@ -65,15 +68,14 @@ impl StatementContext {
     /// The physical plan.
     pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
         if !planning::is_long(&self.sql) && !planning::is_large(plan) {
-            let planned = async {
-                let optimized = self.engine.plan_cache.optimized(&self.origin(), plan, || self.state.optimize(plan))?;
-                self.state.query_planner().create_physical_plan(&optimized, &self.state).await
-            };
+            let planned = optimized_and_planned(&self.engine, self.origin(), &self.state, plan);
             return Box::pin(planned).await.map_err(|error| self.located(error));
         }
-        let (state, catalog, text, plan) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone(), plan.clone());
+        let (engine, state, catalog) = (Arc::clone(&self.engine), self.state.clone(), Arc::clone(&self.catalog));
+        let (text, options, plan) = (self.sql.clone(), Arc::clone(&self.session_options), plan.clone());
         let planned = async move {
-            let planned = Box::pin(state.create_physical_plan(&plan)).await;
+            let origin = StatementOrigin { sql: &text, user: catalog.user(), options: &options };
+            let planned = Box::pin(optimized_and_planned(&engine, origin, &state, &plan)).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
         self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await
@@ -82,4 +84,14 @@ impl StatementContext {
     pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
         explain_error(&self.sql, &self.state, &self.catalog, error)
     }
+}
+
+async fn optimized_and_planned(
+    engine: &EngineShared,
+    origin: StatementOrigin<'_>,
+    state: &SessionState,
+    plan: &LogicalPlan,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let optimized = engine.plan_cache.optimized(&origin, plan, || state.optimize(plan))?;
+    state.query_planner().create_physical_plan(&optimized, state).await
 }

@@ -37,7 +37,7 @@ pub struct StatementContext {
     pub(crate) access: Option<Arc<SessionAccess>>,
     pub(crate) state: SessionState,
     /// The settings of the session, without what belongs to the statement.
-    session_options: Arc<ConfigOptions>,
+    pub(crate) session_options: Arc<ConfigOptions>,
     pub(crate) function_parameters: Arc<FunctionParameters>,
     pub(crate) sql: String,
     pub(crate) query: Arc<Query>,

@@ -26,6 +26,8 @@ use table::catalog::StoreTable;
 const PLANS_MAX: usize = 256;
 /// A text that meant something else so often has parameters, and its plans are not kept.
 const MISSES_MAX: u32 = 3;
+/// A longer text has large plans, and is hardly that of a dashboard.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 /// The texts of which one is remembered to have been seen once.
 const TEXTS_MAX: usize = 8_192;
 
@@ -78,7 +80,7 @@ impl PlanCache {
         plan: &LogicalPlan,
         optimize: impl FnOnce() -> Result<LogicalPlan>,
     ) -> Result<LogicalPlan> {
-        if !switches(origin.options).plan_cache {
+        if !switches(origin.options).plan_cache || origin.sql.len() > TEXT_BYTES_MAX {
             return optimize();
         }
         let hash = origin.hash();
@@ -123,11 +125,14 @@ impl PlanCache {
         let mut state = self.state.lock();
         let (options, last_use) = (Arc::clone(origin.options), state.uses);
         let plan = CachedPlan { plan: Arc::new(plan), optimized: Arc::new(optimized), options, misses, last_use };
-        state.plans.insert(hash, plan);
+        let mut dropped = vec![state.plans.insert(hash, plan)];
         if state.plans.len() > PLANS_MAX {
             let oldest = state.plans.iter().min_by_key(|(_, plan)| plan.last_use).map(|(hash, _)| *hash);
-            oldest.map(|oldest| state.plans.remove(&oldest));
+            dropped.extend(oldest.map(|oldest| state.plans.remove(&oldest)));
         }
+        // A large plan takes a while to drop, and all statements wait for the lock.
+        drop(state);
+        drop(dropped);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use super::planner::StatementPlanner;
@@ -76,9 +77,12 @@ fn optimizer_rules(engine: &EngineShared) -> OptimizerRules {
 
 fn physical_optimizer_rules() -> PhysicalRules {
     let mut rules = optimizer::physical_optimizer_rules();
+    // Below the aggregates that these make are joins, which get their filters afterwards.
+    let filters = rules.iter().position(|rule| rule.name() == optimizer::DynamicFilters.name()).unwrap_or(rules.len());
+    rules.insert(filters, Arc::new(kernels::eager_aggregates::EagerAggregates));
+    rules.insert(filters, Arc::new(kernels::grouping_sets::GroupingSetStates));
     rules.push(Arc::new(NestedTopK));
     rules.push(Arc::new(RangeFrames));
-    rules.push(Arc::new(kernels::grouping_sets::GroupingSetStates));
     // After the rule that makes plain aggregates, and before the one that replaces arithmetic.
     rules.push(Arc::new(StoreAggregates));
     rules.push(Arc::new(FastDecimals));

@@ -63,6 +63,14 @@ fn a_statement_is_optimised_once_and_sees_new_rows() {
 }
 
 #[test]
+fn the_plan_of_a_long_text_is_kept_too() {
+    let db = Db::new();
+    let many = (0..600).map(|i| format!("sum(id + {i}) AS s{i}")).collect::<Vec<_>>().join(", ");
+    let (rows, is_cached) = db.again(&format!("SELECT {many} FROM t"));
+    assert!(is_cached && rows.contains("500500"), "{rows}");
+}
+
+#[test]
 fn what_a_statement_means_may_change() {
     let db = Db::new();
     let sql = "SELECT * FROM t WHERE id = 5";

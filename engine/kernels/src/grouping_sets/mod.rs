@@ -39,3 +39,4 @@ mod exec;
 mod rule;
 
 pub use rule::GroupingSetStates;
+pub(crate) use rule::is_merged;

@@ -92,7 +92,8 @@ fn from_finest(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan
     Ok((merged.schema() == aggregate.schema()).then(|| Arc::new(merged) as Arc<dyn ExecutionPlan>))
 }
 
-fn is_merged(function: &Arc<AggregateFunctionExpr>) -> bool {
+/// Whether the states of a function are small and may be merged in any order.
+pub fn is_merged(function: &Arc<AggregateFunctionExpr>) -> bool {
     MERGED.contains(&function.fun().name()) && !function.is_distinct() && function.order_bys().is_empty()
 }
 

@@ -29,6 +29,7 @@ mod limits_below;
 mod long_chains;
 mod nested_order;
 mod nested_topk;
+mod null_rejecting_joins;
 mod null_safe_keys;
 mod nullable_subqueries;
 mod operator_columns;
@@ -53,7 +54,7 @@ pub use barrier::Barrier;
 pub use checked_arithmetic::CheckedArithmetic;
 pub use choice_shapes::{with_choice_shapes, with_shapes};
 pub use common_subplans::{CommonSubplansPlanner, with_common_subplans};
-pub use dynamic_filters::{KeySetExec, KeySetTest};
+pub use dynamic_filters::{DynamicFilters, KeySetExec, KeySetTest};
 pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use inline_functions::inline_functions;
@@ -105,5 +106,6 @@ fn corrected(rule: Rule) -> Rule {
     let rule = filters_above::in_place_of_filters(in_subqueries::in_place_of_predicates(rule));
     let rule = set_comparisons::in_place_of_comparisons(same_projections::in_place_of_projections(rule));
     let rule = empty_scans::in_place_of_eliminating(distinct_aggregates::in_place_of_distinct(rule));
+    let rule = null_rejecting_joins::in_place_of_outer_joins(rule);
     leaf_fields::around_rules_of_fields(keys::around_rules_of_keys(rule))
 }

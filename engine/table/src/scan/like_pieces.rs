@@ -60,15 +60,23 @@ impl Pieces {
 
     /// The leftmost position of each piece leaves most room for the next ones.
     fn matches(&self, text: &[u8]) -> bool {
-        let Some(mut rest) = text.strip_prefix(self.prefix.as_slice()).and_then(|rest| rest.strip_suffix(self.suffix.as_slice())) else {
-            return false;
-        };
+        let Some(mut rest) = without_prefix(text, &self.prefix).and_then(|rest| without_suffix(rest, &self.suffix)) else { return false };
         self.inner.iter().all(|piece| {
             let Some(at) = piece.find(rest) else { return false };
             rest = &rest[at + piece.needle().len()..];
             true
         })
     }
+}
+
+/// An empty vector points to no memory. On processors with AVX-512 `memcmp` of no bytes is a masked load from there, which takes 90 ns.
+fn without_prefix<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    if prefix.is_empty() { Some(text) } else { text.strip_prefix(prefix) }
+}
+
+/// Compares nothing where there is no suffix: see [`without_prefix`].
+fn without_suffix<'a>(text: &'a [u8], suffix: &[u8]) -> Option<&'a [u8]> {
+    if suffix.is_empty() { Some(text) } else { text.strip_suffix(suffix) }
 }
 
 impl LikePieces {

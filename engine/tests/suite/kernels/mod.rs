@@ -3,6 +3,7 @@
 mod blocks;
 mod buckets;
 mod clusters;
+mod eager_aggregates;
 mod grouping_sets;
 mod histograms;
 mod matrices;
