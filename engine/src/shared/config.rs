@@ -10,8 +10,9 @@ const SORT_RESERVED_MAX: usize = 10 << 20;
 /// Build sides up to these sizes are built once and shared; see docs/performance.md.
 const JOIN_SHARED_BYTES: usize = 512 << 20;
 const JOIN_SHARED_ROWS: usize = 4_000_000;
-/// Up to this number a join passes its keys to its scans as a list; with more keys, the scans probe its hash table.
-const JOIN_KEYS_LISTED: usize = 10_000;
+/// Up to this number a join passes its keys to its scans as a list; with more keys, the scans probe its hash table. A long list is copied at
+/// each step that prepares a scan, and integers have a bitmap beside it (`KeySetExec` of the crate `semantics`).
+const JOIN_KEYS_LISTED: usize = 20;
 
 /// The engine's settings for its sessions.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +51,6 @@ pub fn config(engine: SessionDefaults) -> SessionConfig {
     // far larger than the caches.
     options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_SHARED_ROWS;
-    // The scan turns lists into bitmaps, whatever their length.
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_KEYS_LISTED;
-    options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * 16;
     config
 }

@@ -19,7 +19,7 @@ fn same(db: &Db, sql: &str) -> Vec<String> {
     db.rows_either_way("eager_aggregates", "join_key_0", sql)
 }
 
-const FUNCTIONS: &str = "count(*), count(price), sum(quantity), sum(price), avg(price), min(price), max(weight), sum(weight), bool_or(quantity > 15), sum(quantity) FILTER (WHERE shop = 1)";
+const FUNCTIONS: &str = "count(*), count(price), sum(quantity), sum(price), avg(price), min(price), max(weight), sum(weight), bool_or(quantity > 15), sum(quantity) FILTER (WHERE sale.shop = 1)";
 
 #[test]
 fn each_row_counts_for_all_rows_that_it_joins() {
