@@ -43,6 +43,7 @@ use errors::Result;
 use tokio::runtime::Handle;
 
 fn main() -> ExitCode {
+    allocator::keep_freed_memory();
     engine::import::silence_guarded_panics();
     let (cli, sources) = args::parse();
     match start(cli, sources) {

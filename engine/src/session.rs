@@ -234,6 +234,11 @@ impl Session {
     }
 
     async fn run(&self, start_lock: &StartLock<'_>, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
+        if let Some((cached, operators)) = ctx.repeated_query().await? {
+            self.check_not_failed()?;
+            let stream = ctx.execute_physical(&cached.plan, operators)?;
+            return Ok(QueryOutput::new(StatementKind::Query, stream, ctx.report_sources()));
+        }
         let parsed = ctx.parsed().await?;
         if let Parsed::Statement(statement) = &parsed
             && let Some(done) = self.control(ctx, statement)?
@@ -301,6 +306,7 @@ impl Session {
             Parsed::Summarize(query) => ctx.summary(query).await?,
             Parsed::Statement(statement) => *statement,
         };
+        let is_query = is_query(&statement);
         let statement = match sql::rewrite_show(&ctx.state, statement)? {
             Statement::CreateExternalTable(table) => {
                 create_external(ctx, table).await?;
@@ -316,6 +322,9 @@ impl Session {
         }
         ctx.choose_versions(&statement);
         let plan = ctx.plan(statement).await?;
+        if is_query && !matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Dml(_)) {
+            ctx.set_text_version();
+        }
         self.run_plan(ctx, plan).await
     }
 
@@ -341,6 +350,10 @@ impl StatementContext {
         }
         Ok(QueryOutput::new(kind, stream, self.report_sources()))
     }
+}
+
+fn is_query(statement: &Statement) -> bool {
+    matches!(statement, Statement::Statement(statement) if matches!(statement.as_ref(), ast::Statement::Query(_)))
 }
 
 fn is_prepare(statement: &Statement) -> bool {

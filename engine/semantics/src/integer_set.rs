@@ -21,7 +21,7 @@ const WORDS_MAX: i64 = 1 << 20;
 #[derive(Debug)]
 pub struct IntegerSet {
     min: i64,
-    /// Bit i says that min + i is in the set.
+    /// Bit i says that min + i is in the set. The last word has no bits: all values beyond the others are tested there.
     words: Vec<u64>,
     /// The least and the greatest value.
     bounds: (i64, i64),
@@ -48,7 +48,7 @@ impl IntegerSet {
     fn from_values(values: &[i64]) -> Option<IntegerSet> {
         let (min, max) = (*values.iter().min()?, *values.iter().max()?);
         let range = max.checked_sub(min).and_then(|range| u64::try_from(range).ok()).filter(|range| *range < RANGE_MAX)?;
-        let mut words = vec![0u64; (range / 64 + 1) as usize];
+        let mut words = vec![0u64; (range / 64 + 2) as usize];
         for value in values {
             let bit = (value - min) as usize;
             words[bit / 64] |= 1 << (bit % 64);
@@ -95,10 +95,15 @@ impl IntegerSet {
         T::Native: Into<i64>,
     {
         let values = array.values();
-        let range = self.words.len() as u64 * 64;
+        let last = self.words.len() as u64 - 1;
+        // Without branches: whether a value is in the range is as hard to predict as whether it is in the set.
         let bits = BooleanBuffer::collect_bool(values.len(), |row| {
-            let bit = values[row].into().wrapping_sub(self.min) as u64;
-            bit < range && self.words[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+            // SAFETY: `collect_bool` asks for rows below the number of values, and `last` is the position of a word, since both constructors
+            // add one (`a_bitmap_finds_what_a_list_has_and_nothing_else`, `a_set_grows_on_both_sides`).
+            unsafe {
+                let bit = (*values.get_unchecked(row)).into().wrapping_sub(self.min) as u64;
+                self.words.get_unchecked((bit / 64).min(last) as usize) >> (bit % 64) & 1 == 1
+            }
         });
         let bits = match array.nulls() {
             Some(nulls) => &bits & nulls.inner(),
@@ -188,8 +193,10 @@ impl IntegerSetBuilder {
     }
 
     /// `None` if the set is empty.
-    pub fn finish(self) -> Option<IntegerSet> {
-        self.bounds.map(|bounds| IntegerSet { min: self.first << 6, words: self.words, bounds })
+    pub fn finish(mut self) -> Option<IntegerSet> {
+        let bounds = self.bounds?;
+        self.words.push(0);
+        Some(IntegerSet { min: self.first << 6, words: self.words, bounds })
     }
 }
 

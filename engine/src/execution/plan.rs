@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
-use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
@@ -12,15 +11,16 @@ use futures::FutureExt;
 
 use super::statement_context::StatementContext;
 use crate::planning;
-use crate::planning::plan_cache::StatementOrigin;
-use crate::shared::EngineShared;
+use crate::planning::operator_template::Tables;
+use crate::planning::plan_cache::{CachedPlan, StatementOrigin};
 use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
 use crate::sql_planner::summarize::summary_of;
+use common::engine_settings::{Consistency, switches};
 use common::error::EngineError;
 use sql::{self, Parsed};
-use table::access::check_statement_kind;
-use table::catalog::PrivateTable;
+use table::access::{Authorization, check_statement_kind};
+use table::catalog::{PrivateTable, StoreTable};
 
 impl StatementContext {
     /// The parsed statement. Its user is allowed to run statements of this kind.
@@ -68,30 +68,64 @@ impl StatementContext {
     /// The physical plan.
     pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
         if !planning::is_long(&self.sql) && !planning::is_large(plan) {
-            let planned = optimized_and_planned(&self.engine, self.origin(), &self.state, plan);
+            let origin = self.origin();
+            let planned = self.engine.plan_cache.operators(&origin, plan, &self.state);
             return Box::pin(planned).await.map_err(|error| self.located(error));
         }
         let (engine, state, catalog) = (Arc::clone(&self.engine), self.state.clone(), Arc::clone(&self.catalog));
         let (text, options, plan) = (self.sql.clone(), Arc::clone(&self.session_options), plan.clone());
+        let version = self.text_version.get().copied();
         let planned = async move {
-            let origin = StatementOrigin { sql: &text, user: catalog.user(), options: &options };
-            let planned = Box::pin(optimized_and_planned(&engine, origin, &state, &plan)).await;
+            let origin = StatementOrigin { sql: &text, user: catalog.user(), options: &options, version };
+            let planned = Box::pin(engine.plan_cache.operators(&origin, &plan, &state)).await;
             planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
         self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await
     }
 
+    /// The plan and the operators of a query whose text meant the same before: it is neither parsed nor resolved.
+    pub(crate) async fn repeated_query(&self) -> Result<Option<(Arc<CachedPlan>, Arc<dyn ExecutionPlan>)>, EngineError> {
+        let origin = StatementOrigin { version: self.store_version(), ..self.origin() };
+        let Some(cached) = self.engine.plan_cache.repeated(&origin) else { return Ok(None) };
+        let mut tables = Tables::new();
+        for name in &cached.tables {
+            let Ok(schema) = self.state.schema_for_ref(name.clone()) else { return Ok(None) };
+            let provider = schema.table(name.table()).await?;
+            let Some(provider) = provider.filter(|provider| provider.is::<StoreTable>()) else { return Ok(None) };
+            tables.insert(name.clone(), provider);
+        }
+        self.engine.plan_cache.count_repeated();
+        if !planning::is_long(&self.sql) && !planning::is_large(&cached.plan) {
+            let operators = Box::pin(cached.operators(&tables, &self.state)).await.map_err(|error| self.located(error))?;
+            return Ok(Some((cached, operators)));
+        }
+        let (state, text, catalog, plan) = (self.state.clone(), self.sql.clone(), Arc::clone(&self.catalog), Arc::clone(&cached));
+        let planned = async move {
+            let planned = Box::pin(plan.operators(&tables, &state)).await;
+            planned.map_err(|error| explain_error(&text, &state, &catalog, error))
+        };
+        let operators = self.engine.on_planner_thread(self.catalog.user(), planned.boxed()).await?;
+        Ok(Some((cached, operators)))
+    }
+
+    /// Called for a query whose plan depends on its text alone.
+    pub(crate) fn set_text_version(&self) {
+        // Rights on views and functions are checked when they are resolved.
+        let reads_tables = |authorization: Arc<Authorization>| authorization.reads_nothing_but_tables();
+        if let Some(version) = self.store_version().filter(|_| self.catalog.authorization().is_none_or(reads_tables)) {
+            let _ = self.text_version.set(version);
+        }
+    }
+
+    /// The version of the store; `None` if the meaning of a text depends on more of the session than its user and settings.
+    fn store_version(&self) -> Option<u64> {
+        let of_session = self.catalog.transaction().is_open()
+            || !self.catalog.temporary().is_empty()
+            || switches(self.state.config_options()).consistency() == Consistency::Eventual;
+        (!of_session).then(|| self.catalog.snapshot().version())
+    }
+
     pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
         explain_error(&self.sql, &self.state, &self.catalog, error)
     }
-}
-
-async fn optimized_and_planned(
-    engine: &EngineShared,
-    origin: StatementOrigin<'_>,
-    state: &SessionState,
-    plan: &LogicalPlan,
-) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-    let optimized = engine.plan_cache.optimized(&origin, plan, || state.optimize(plan))?;
-    state.query_planner().create_physical_plan(&optimized, state).await
 }

@@ -1,6 +1,6 @@
 //! The context of one statement while it is planned and started.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -41,6 +41,8 @@ pub struct StatementContext {
     pub(crate) function_parameters: Arc<FunctionParameters>,
     pub(crate) sql: String,
     pub(crate) query: Arc<Query>,
+    /// The version of the store at which the text alone is the statement; not set for one that depends on more.
+    pub(crate) text_version: OnceLock<u64>,
     /// The session's transaction when the statement began.
     planned_in: Option<u64>,
     started: Instant,
@@ -93,6 +95,7 @@ impl StatementContext {
             function_parameters,
             sql: sql.to_string(),
             query: Arc::clone(query),
+            text_version: OnceLock::new(),
             planned_in,
             started: Instant::now(),
             collector,
@@ -115,7 +118,12 @@ impl StatementContext {
     }
 
     pub(crate) fn origin(&self) -> StatementOrigin<'_> {
-        StatementOrigin { sql: &self.sql, user: self.catalog.user(), options: &self.session_options }
+        StatementOrigin {
+            sql: &self.sql,
+            user: self.catalog.user(),
+            options: &self.session_options,
+            version: self.text_version.get().copied(),
+        }
     }
 
     /// Optimises the plan and starts it.

@@ -2,7 +2,8 @@
 //!
 //! - [`permits`] — how many plan at once, and whose turn it is
 //! - [`large`] — which statements and plans are slow to plan
-//! - [`plan_cache`] — optimised plans of statements that come again
+//! - [`plan_cache`] — plans of statements that come again
+//! - [`operator_template`] — their operators
 //! - [`table_order`] — a rule of the optimizer: rows of one small table come in its order
 //!
 //! A planner does not yield: one step of it may take seconds for a statement with thousands of columns. So the caller waits on another
@@ -10,6 +11,7 @@
 //! until its next rule, keeps its permit until there, and its plan is dropped.
 
 mod large;
+pub mod operator_template;
 mod permits;
 pub mod plan_cache;
 pub mod table_order;

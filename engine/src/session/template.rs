@@ -24,6 +24,7 @@ use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFram
 use table::catalog::file_readers;
 use table::scan::await_join_filters::AwaitJoinFilters;
 use table::scan::skip_rows::SkipRows;
+use table::sorted_groups::SortedGroups;
 use table::store_aggregate::StoreAggregates;
 
 /// A session's own state, without a catalog. All share DataFusion's `session_id`, which nothing reads: the engine numbers sessions
@@ -86,6 +87,7 @@ fn physical_optimizer_rules() -> PhysicalRules {
     // After the rule that makes plain aggregates, and before the one that replaces arithmetic.
     rules.push(Arc::new(StoreAggregates));
     rules.push(Arc::new(FastDecimals));
+    rules.push(Arc::new(SortedGroups));
     rules.push(Arc::new(AwaitJoinFilters));
     rules.push(Arc::new(SkipRows));
     rules.push(Arc::new(TableOrder));

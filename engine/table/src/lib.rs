@@ -3,6 +3,7 @@
 //! - [`catalog`] — tables and views as DataFusion sees them, for one statement with its snapshot and its rights
 //! - [`scan`] — reads a table in place
 //! - [`store_aggregate`] — aggregates that run in the scan, on the stored bytes
+//! - [`sorted_groups`] — groups of a column whose rows are in order
 //! - [`write`] — writes rows, in the session's transaction ([`transactions`]) or in one of the statement's own
 //! - [`constraints`] — rules for the rows of a table, and the values of columns that a statement omits
 //! - [`definition`] — the statements that recreate a table
@@ -25,6 +26,7 @@ pub mod definition;
 pub mod physical;
 pub mod remote_tables;
 pub mod scan;
+pub mod sorted_groups;
 pub mod store_aggregate;
 pub mod store_context;
 pub mod temporary;

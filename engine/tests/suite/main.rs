@@ -60,6 +60,7 @@ mod scan;
 mod semantics;
 mod sharing;
 mod snapshots;
+mod sorted_groups;
 mod sql_surface;
 mod statistics;
 mod store_aggregates;

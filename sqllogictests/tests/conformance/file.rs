@@ -14,6 +14,8 @@ use crate::pushed::Tallies;
 /// More than the cores of a test machine, so that partitions really are polled apart.
 const THREADS_FRESH: usize = 4;
 const THREADS_REOPENED: usize = 1;
+/// The second time a plan is kept, and the third time its operators are copied.
+const RUNS_KEPT: usize = 3;
 
 #[derive(Default)]
 pub struct FileResult {
@@ -47,10 +49,10 @@ pub fn run(path: &Path) -> FileResult {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = directory.path().join("store");
     let all: Vec<usize> = (0..records.len()).collect();
-    let fresh = Mode { threads: THREADS_FRESH, pushed: None };
+    let fresh = Mode { threads: THREADS_FRESH, runs: RUNS_KEPT, pushed: None };
     result.records = run_guarded(&store, &fresh, &records, &all, &mut result);
     let after_writes = queries_after_last_write(&records);
-    let reopened = Mode { threads: THREADS_REOPENED, pushed: None };
+    let reopened = Mode { threads: THREADS_REOPENED, runs: RUNS_KEPT, pushed: None };
     result.repeated = run_guarded(&store, &reopened, &records, &after_writes, &mut result);
     result
 }
@@ -64,7 +66,7 @@ pub fn run_pushed(path: &Path, tally: &Tallies) -> FileResult {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = directory.path().join("store");
     let all: Vec<usize> = (0..records.len()).collect();
-    let mode = Mode { threads: THREADS_FRESH, pushed: Some(Arc::clone(tally)) };
+    let mode = Mode { threads: THREADS_FRESH, runs: 1, pushed: Some(Arc::clone(tally)) };
     result.records = run_guarded(&store, &mode, &records, &all, &mut result);
     result
 }
@@ -72,6 +74,8 @@ pub fn run_pushed(path: &Path, tally: &Tallies) -> FileResult {
 /// How a file is run.
 struct Mode {
     threads: usize,
+    /// How often each query is run; its last answer counts.
+    runs: usize,
     pushed: Option<Tallies>,
 }
 
@@ -120,8 +124,8 @@ async fn run_records(store: &Path, mode: &Mode, records: &[Record<Column>], chos
         }
     };
     let mut runner = Runner::new(|| {
-        let (session, pushed) = (engine.session(), mode.pushed.clone());
-        async move { session.map(|session| Database { session: Arc::new(session), pushed }) }
+        let (session, runs, pushed) = (engine.session(), mode.runs, mode.pushed.clone());
+        async move { session.map(|session| Database { session: Arc::new(session), runs, pushed }) }
     });
     runner.with_normalizer(String::clone);
     runner.with_column_validator(types_agree);

@@ -105,7 +105,11 @@ impl ExecutionPlan for GroupingSetsExec {
         let (Some(input), true) = (children.pop(), children.is_empty()) else {
             return internal_err!("GroupingSetsExec has one input");
         };
-        Ok(Arc::new(GroupingSetsExec::over(input, Arc::clone(&self.keys), Arc::clone(&self.of_no_rows))))
+        // A copy has metrics of its own.
+        let no_rows = self.of_no_rows.children().into_iter().map(Arc::clone).collect();
+        let of_no_rows =
+            Arc::clone(&self.of_no_rows).replace_children(no_rows, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?;
+        Ok(Arc::new(GroupingSetsExec::over(input, Arc::clone(&self.keys), of_no_rows)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

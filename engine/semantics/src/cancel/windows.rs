@@ -77,9 +77,20 @@ fn cancellable_function(mut expr: Expr) -> Transformed<Expr> {
     Transformed::yes(expr)
 }
 
-/// Whether the function has already been made cancellable.
-pub fn is_watched(function: &AggregateUDF) -> bool {
-    function.inner().downcast_ref::<CancellableAggregate>().is_some()
+/// The function that has been made cancellable; `None` for others.
+pub fn unwatched(function: &AggregateUDF) -> Option<&Arc<AggregateUDF>> {
+    function.inner().downcast_ref::<CancellableAggregate>().map(|watched| &watched.inner)
+}
+
+/// Whether the operator has functions that a finished plan tells which query to watch: then it belongs to one query.
+pub fn is_watched_window(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let bounded = node.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
+    let exprs = bounded.or_else(|| node.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr)).unwrap_or_default();
+    exprs.iter().filter_map(aggregate_of).any(|function| unwatched(function).is_some())
+}
+
+fn is_long(expr: &Arc<dyn WindowExpr>) -> bool {
+    expr.field().is_ok_and(|field| !field.data_type().is_primitive())
 }
 
 /// What the finished plan sets in its aggregates.
@@ -207,8 +218,7 @@ pub fn window(node: &WindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dy
 
 /// The same for a window that yields results as its rows come: few at once if they are large.
 pub fn bounded_window(node: &BoundedWindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let is_long = |expr: &&Arc<dyn WindowExpr>| expr.field().is_ok_and(|field| !field.data_type().is_primitive());
-    let aggregates = node.window_expr().iter().filter(is_long).filter_map(aggregate_of);
+    let aggregates = node.window_expr().iter().filter(|expr| is_long(expr)).filter_map(aggregate_of);
     let watched: Vec<&CancellableAggregate> = aggregates.filter_map(|function| function.inner().downcast_ref()).collect();
     if watched.is_empty() {
         return Ok(None);

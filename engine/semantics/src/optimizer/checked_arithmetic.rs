@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::cancel::is_watched;
+use crate::cancel::unwatched;
 use crate::functions::arithmetic::{checked_negation, checked_operator, is_checked};
 use crate::functions::bounded::{concatenated, with_bounded};
 use crate::functions::casts::{cast_by_name, own_cast};
@@ -131,7 +131,7 @@ fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         },
         _ => None,
     };
-    let function = function.filter(|function| computes(function) && !is_watched(function) && is_float(&expr, schema));
+    let function = function.filter(|function| computes(function) && unwatched(function).is_none() && is_float(&expr, schema));
     let Some(function) = function.map(float_result) else {
         return Ok(Transformed::no(expr));
     };

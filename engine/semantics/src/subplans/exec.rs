@@ -1,5 +1,6 @@
 //! The operators: one holds the subplans, and one reads the rows of a subplan.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,6 +38,37 @@ pub fn connect_subplans(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(())
+}
+
+/// New rows of subplans, for a copy of a plan that has to run by itself.
+#[derive(Debug, Default)]
+pub struct NewSubplanRows(HashMap<usize, Arc<SubplanRows>>);
+
+impl NewSubplanRows {
+    fn of(&mut self, rows: &SubplanRows) -> Arc<SubplanRows> {
+        Arc::clone(self.0.entry(rows.number()).or_insert_with(|| Arc::new(SubplanRows::new(rows.number()))))
+    }
+
+    /// The operator with its new rows, if it has rows of subplans.
+    pub fn put_into(&mut self, node: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        if let Some(node) = node.downcast_ref::<CommonSubplansExec>() {
+            let subplans = node.subplans.iter().map(|(rows, input)| {
+                let rows = self.of(rows);
+                rows.set_input(input);
+                (rows, Arc::clone(input))
+            });
+            return Arc::new(CommonSubplansExec { plan: Arc::clone(&node.plan), subplans: subplans.collect() });
+        }
+        match node.downcast_ref::<SubplanScanExec>() {
+            Some(scan) => Arc::new(SubplanScanExec {
+                rows: self.of(&scan.rows),
+                reader: Arc::default(),
+                properties: Arc::clone(&scan.properties),
+                metrics: ExecutionPlanMetricsSet::new(),
+            }),
+            None => node,
+        }
+    }
 }
 
 /// Passes on the rows of a plan that reads subplans. They are inputs, so that rules see them.

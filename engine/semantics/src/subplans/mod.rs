@@ -3,5 +3,5 @@
 mod exec;
 mod rows;
 
-pub use exec::{CommonSubplansExec, SubplanScanExec, connect_subplans};
+pub use exec::{CommonSubplansExec, NewSubplanRows, SubplanScanExec, connect_subplans};
 pub use rows::SubplanRows;

@@ -3,6 +3,7 @@
 //! Invariant: the snapshot of a statement has no object on which the user has no privilege.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pmem_store::{DEFAULT_NAMESPACE, GrantObject, ObjectOwner, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
 
@@ -21,15 +22,28 @@ pub struct Authorization {
     used: Arc<UsedPrivileges>,
     /// The privileges that this statement used to read: every scan and view records them.
     reads: UsedPrivileges,
+    /// Whether the statement calls a function of a user.
+    executes: AtomicBool,
 }
 
 impl Authorization {
     pub fn new(effective_privileges: Arc<EffectivePrivileges>, base: Option<Arc<Snapshot>>, used: &Arc<UsedPrivileges>) -> Authorization {
-        Authorization { effective_privileges, base, used: Arc::clone(used), reads: UsedPrivileges::default() }
+        Authorization {
+            effective_privileges,
+            base,
+            used: Arc::clone(used),
+            reads: UsedPrivileges::default(),
+            executes: AtomicBool::new(false),
+        }
     }
 
     pub fn reads(&self) -> &UsedPrivileges {
         &self.reads
+    }
+
+    /// Whether tables are all that the statement has needed rights for.
+    pub fn reads_nothing_but_tables(&self) -> bool {
+        !self.executes.load(Ordering::Relaxed) && self.reads.are_of_tables()
     }
 
     pub fn user(&self) -> &str {
@@ -147,6 +161,7 @@ impl Authorization {
     pub fn execute(&self, name: &str, function: ObjectOwner<'_>) -> Result<(), EngineError> {
         let full_name = || qualified(function.namespace, name);
         let object = || (format!("function {}", full_name()), format!("FUNCTION {}", full_name()));
+        self.executes.store(true, Ordering::Relaxed);
         self.require(self.on_object(function), Privilege::Execute, object)
     }
 

@@ -49,6 +49,11 @@ impl UsedPrivileges {
         self.0.lock().is_empty()
     }
 
+    /// Whether they are privileges on tables and nothing else.
+    pub fn are_of_tables(&self) -> bool {
+        self.0.lock().iter().all(|used| matches!(used.object, GrantObject::Table(_)))
+    }
+
     /// An error that names a revoked privilege, among those on objects for which `is_done` is true.
     pub fn check(&self, effective_privileges: &EffectivePrivileges, is_done: impl Fn(&GrantObject) -> bool) -> Result<(), String> {
         match self.missing(effective_privileges, is_done) {

@@ -19,7 +19,7 @@ use crate::access::{Authorization, check_not_audit};
 use crate::constraints::planned_defaults;
 use crate::definition::{EXTERNAL, table_definition};
 use crate::scan::row_id::{ROW_ID, with_row_id};
-use crate::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
+use crate::scan::{RowsIdentity, ScanTemplateExec, StoreScan, TableStatistics, statistics_of, statistics_of_some};
 use crate::time_zone::schema_in_zone;
 use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
@@ -159,6 +159,19 @@ impl StoreTable {
             segments,
             authorization: self.authorization.clone(),
         }
+    }
+
+    /// Which rows a scan reads; an error if the statement may not read them.
+    pub fn rows_identity(&self) -> Result<RowsIdentity> {
+        self.check(Privilege::Select)?;
+        Ok(RowsIdentity::of(&self.table_statistics().map_err(store_error)?))
+    }
+
+    /// The scan of a plan that was kept over a table with the same rows.
+    pub fn scan_again(&self, template: &ScanTemplateExec) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check(Privilege::Select)?;
+        let scan = template.scan(&self.snapshot, self.table_statistics().map_err(store_error)?);
+        Ok(DataSourceExec::from_data_source(scan.with_staleness(self.staleness_ms)))
     }
 
     /// Whether it is an earlier version, which never changes.

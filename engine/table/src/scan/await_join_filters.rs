@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 
 use crate::scan::StoreScan;
 use common::engine_settings::switches;
@@ -46,19 +47,8 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
         if recursive || filter_ids.is_empty() {
             return Ok(plan);
         }
-        plan.transform_up(|node| {
-            let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<StoreScan>());
-            let Some(scan) = scan else { return Ok(Transformed::no(node)) };
-            let awaited = |filter: &DynamicFilterPhysicalExpr| {
-                use datafusion::physical_expr::PhysicalExpr;
-                filter.expression_id().is_some_and(|id| filter_ids.contains(&id))
-            };
-            Ok(match scan.awaiting(awaited)? {
-                Some(scan) => Transformed::yes(DataSourceExec::from_data_source(scan) as Arc<dyn ExecutionPlan>),
-                None => Transformed::no(node),
-            })
-        })
-        .data()
+        let is_awaited = |filter: &DynamicFilterPhysicalExpr| filter.expression_id().is_some_and(|id| filter_ids.contains(&id));
+        with_awaiting_scans(plan, &is_awaited)
     }
 
     fn name(&self) -> &str {
@@ -67,5 +57,20 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+fn with_awaiting_scans(
+    node: Arc<dyn ExecutionPlan>,
+    is_awaited: &dyn Fn(&DynamicFilterPhysicalExpr) -> bool,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(scan) = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<StoreScan>()) {
+        return Ok(scan.awaiting(is_awaited)?.map_or(node, |scan| DataSourceExec::from_data_source(scan)));
+    }
+    let inputs = node.children().into_iter().map(|input| with_awaiting_scans(Arc::clone(input), is_awaited)).collect::<Result<Vec<_>>>()?;
+    match inputs.iter().zip(node.children()).any(|(new, old)| !Arc::ptr_eq(new, old)) {
+        // Waiting changes no property of a scan.
+        true => node.replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep)),
+        false => Ok(node),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use arrow::array::ArrayRef;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
@@ -34,6 +35,7 @@ use super::part::ScanPart;
 use super::partition::{ScanUnit, divide, each_alone};
 use super::projection::projected_columns;
 use super::row_id::with_row_id;
+use super::row_order::shared_values;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stored_rows::StoredStream;
@@ -47,27 +49,27 @@ const AWAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct StoreScan {
-    table: TableSnapshot,
-    statistics: Arc<TableStatistics>,
+    pub(super) table: TableSnapshot,
+    pub(super) statistics: Arc<TableStatistics>,
     /// The table's schema, with the row id if it is requested.
-    declared: SchemaRef,
-    physical: SchemaRef,
-    projection: Arc<[usize]>,
-    schema: SchemaRef,
+    pub(super) declared: SchemaRef,
+    pub(super) physical: SchemaRef,
+    pub(super) projection: Arc<[usize]>,
+    pub(super) schema: SchemaRef,
     /// Over the declared schema.
-    filters: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
     /// The filters that a join above completes before it reads from here.
-    awaited: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) awaited: Vec<Arc<dyn PhysicalExpr>>,
     /// Rows to skip; `limit` counts from there.
-    offset: Option<Offset>,
-    limit: Option<usize>,
-    partitions: Arc<[Vec<ScanUnit>]>,
-    ordering: Arc<[PhysicalSortExpr]>,
+    pub(super) offset: Option<Offset>,
+    pub(super) limit: Option<usize>,
+    pub(super) partitions: Arc<[Vec<ScanUnit>]>,
+    pub(super) ordering: Arc<[PhysicalSortExpr]>,
     /// What counts the bytes that are read: those of the table, unless the reader is none of a user.
-    touches: Arc<Touches>,
+    pub(super) touches: Arc<Touches>,
     /// How long ago the version was followed by a newer one; 0 if it is the newest, or was named.
-    staleness_ms: u64,
-    metrics: ExecutionPlanMetricsSet,
+    pub(super) staleness_ms: u64,
+    pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
 impl StoreScan {
@@ -234,6 +236,19 @@ impl StoreScan {
     /// Whether it returns all rows that pass its filter.
     pub fn is_whole(&self) -> bool {
         self.limit.is_none() && self.offset.is_none()
+    }
+
+    /// If the rows are in ascending order of a column of the output, and with that those of each partition: its values that several partitions may have,
+    /// namely those that the last row of a unit has and also the first row of the next unit.
+    pub fn shared_keys(&self, column: usize) -> Option<ArrayRef> {
+        let declared = self.projection[column];
+        if self.is_row_id(declared) || !self.is_whole() || !self.statistics.is_ascending(declared) {
+            return None;
+        }
+        let mut units: Vec<ScanUnit> = self.partitions.iter().filter(|_| self.partitions.len() > 1).flatten().copied().collect();
+        units.sort_unstable_by_key(|unit| (unit.part, unit.batch, unit.start));
+        // The scan reports what is damaged, if it reads that.
+        shared_values(&self.statistics.parts, &units, declared, self.declared.field(declared).data_type()).ok()
     }
 
     /// Whether most rows have codes or small integers in these columns of the output.

@@ -1,7 +1,7 @@
 //! Statistics of a table for the planner: exact row counts, NULL counts and bounds, estimated distinct counts.
 
 use std::num::NonZero;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::available_parallelism;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -13,6 +13,7 @@ use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
 use super::part::ScanPart;
+use super::row_order::is_ascending;
 use crate::blocking::holding_up_nobody;
 use crate::time_zone::column_in_zone;
 use common::types::physical_schema;
@@ -35,12 +36,32 @@ pub struct TableStatistics {
     session_schema: Option<SchemaRef>,
 }
 
+/// Says of two statements whether a table has the same rows in both. A newer state of the table has other statistics, and a table with rows in a
+/// log has new ones for each statement. It keeps no files.
+#[derive(Debug, Clone)]
+pub struct RowsIdentity(Weak<TableStatistics>);
+
+impl RowsIdentity {
+    pub(crate) fn of(statistics: &Arc<TableStatistics>) -> RowsIdentity {
+        RowsIdentity(Arc::downgrade(statistics))
+    }
+}
+
+impl PartialEq for RowsIdentity {
+    fn eq(&self, other: &RowsIdentity) -> bool {
+        // Nothing else gets the address as long as this is there.
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// The statistics of declared columns over all segments; each is computed on first use, because a query needs few of 10,000.
 #[derive(Debug)]
 struct Columns {
     parts: Vec<Arc<ScanPart>>,
     declared: SchemaRef,
     statistics: Vec<OnceLock<ColumnStatistics>>,
+    /// Whether the rows are in ascending order of the column.
+    ascending: Vec<OnceLock<bool>>,
 }
 
 impl Columns {
@@ -74,10 +95,11 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
     in_key_order(table, &mut parts);
     let declared = Arc::clone(table.schema());
     let statistics = declared.fields().iter().map(|_| OnceLock::new()).collect();
+    let ascending = declared.fields().iter().map(|_| OnceLock::new()).collect();
     let rows = segments.iter().map(|segment| segment.row_count() as usize).sum();
     let bytes = parts.iter().map(|part| part.memory_bytes() as usize).sum();
     Ok(TableStatistics {
-        columns: Arc::new(Columns { parts: parts.clone(), declared, statistics }),
+        columns: Arc::new(Columns { parts: parts.clone(), declared, statistics, ascending }),
         num_rows: Precision::Exact(rows),
         total_byte_size: Precision::Inexact(bytes),
         ..TableStatistics::unknown(parts)
@@ -100,7 +122,7 @@ fn open_together(segments: &[&TableSegment]) {
 impl TableStatistics {
     /// For parts that are not used for planning.
     pub fn unknown(parts: Vec<Arc<ScanPart>>) -> TableStatistics {
-        let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), statistics: Vec::new() };
+        let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), statistics: Vec::new(), ascending: Vec::new() };
         let (num_rows, total_byte_size) = (Precision::Absent, Precision::Absent);
         TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, session_schema: None }
     }
@@ -137,6 +159,13 @@ impl TableStatistics {
             None => statistics.clone(),
         };
         if self.has_tails { statistics.to_inexact() } else { statistics }
+    }
+
+    /// Whether the rows, deleted ones included, are in ascending order of a column without NULLs, part after part. The column is read for it, once for
+    /// each state of a table. False if that cannot be found out.
+    pub fn is_ascending(&self, column: usize) -> bool {
+        let Some(known) = self.columns.ascending.get(column).filter(|_| !self.has_tails) else { return false };
+        *known.get_or_init(|| holding_up_nobody(|| is_ascending(&self.columns.parts, column)).unwrap_or(false))
     }
 
     /// The statistics of a plan that returns these columns.

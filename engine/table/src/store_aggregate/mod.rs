@@ -33,6 +33,7 @@ mod stream;
 mod sums;
 
 pub use rule::StoreAggregates;
+pub(crate) use rule::{Input, is_plain, takes_long};
 
 /// States of more groups than this are handed on.
 const GROUPS_MAX: usize = 1 << 16;

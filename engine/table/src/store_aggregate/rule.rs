@@ -22,6 +22,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 use super::exec::{AggregatePlan, FunctionPlan, Shortcut, StoreAggregateExec, store_scan};
 use super::groups::COMBINATIONS_MAX;
 use super::integers::IntegerExprs;
+use crate::scan::StoreScan;
 use common::engine_settings::switches;
 use semantics::cancel::{grows, may_be_expensive};
 use semantics::optimizer::Barrier;
@@ -77,7 +78,8 @@ fn in_scan(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> 
     }
 }
 
-fn is_plain(aggregate: &AggregateExec) -> bool {
+/// Whether it has keys and functions that can be computed in another way.
+pub fn is_plain(aggregate: &AggregateExec) -> bool {
     !aggregate.group_expr().has_grouping_set()
         && *aggregate.input_order_mode() == InputOrderMode::Linear
         && aggregate.limit_options().is_none()
@@ -104,8 +106,7 @@ fn states_in_scan(aggregate: &AggregateExec) -> Result<Option<StoreAggregateExec
     let (mut integers, mut sums, mut functions) = (IntegerExprs::default(), Vec::new(), Vec::new());
     for function in aggregate.aggr_expr() {
         let arguments = function.expressions().iter().map(|argument| input.over_scan(argument)).collect::<Result<Vec<_>>>()?;
-        let takes_long = |argument: &Arc<dyn PhysicalExpr>| may_be_expensive(argument, &schema) || grows(argument, &schema).is_some();
-        if arguments.iter().any(|argument| is_volatile(argument) || takes_long(argument)) {
+        if arguments.iter().any(|argument| takes_long(argument, &schema)) {
             return Ok(None);
         }
         let state_types = function.state_fields()?.iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
@@ -124,6 +125,11 @@ fn states_in_scan(aggregate: &AggregateExec) -> Result<Option<StoreAggregateExec
     let key_types = keys.iter().map(|key| schema.field(*key).data_type().clone()).collect();
     let plan = AggregatePlan { keys, key_types, functions, integers, sums, column_count: schema.fields().len() };
     Ok(Some(StoreAggregateExec::new(Arc::clone(aggregate.properties()), input.scan, Arc::new(plan))))
+}
+
+/// Whether the operators of other functions than ours should evaluate it: they can be stopped while they do.
+pub fn takes_long(argument: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    is_volatile(argument) || may_be_expensive(argument, schema) || grows(argument, schema).is_some()
 }
 
 fn shortcut(
@@ -167,14 +173,14 @@ fn is_sum(argument: &Arc<dyn PhysicalExpr>, sum: &DataType, schema: &Schema) -> 
 }
 
 /// What an aggregate reads: a scan, perhaps with a projection over it.
-struct Input {
+pub struct Input {
     scan: Arc<dyn ExecutionPlan>,
     /// The columns of the aggregate's input over the scan; `None` if they are those of the scan.
     columns: Option<Vec<Arc<dyn PhysicalExpr>>>,
 }
 
 impl Input {
-    fn below(aggregate: &AggregateExec) -> Option<Input> {
+    pub fn below(aggregate: &AggregateExec) -> Option<Input> {
         let input = plain(aggregate.input());
         let (scan, columns) = match input.downcast_ref::<ProjectionExec>() {
             Some(projection) => {
@@ -186,7 +192,11 @@ impl Input {
         store_scan(scan).is_some_and(|scan| scan.is_whole()).then(|| Input { scan: Arc::clone(scan), columns })
     }
 
-    fn over_scan(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    pub fn scan(&self) -> Option<&StoreScan> {
+        store_scan(&self.scan)
+    }
+
+    pub fn over_scan(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let Some(columns) = &self.columns else { return Ok(Arc::clone(expr)) };
         Arc::clone(expr)
             .transform_up(|node| {
