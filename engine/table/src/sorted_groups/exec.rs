@@ -168,7 +168,7 @@ impl ExecutionPlan for SortedGroupsExec {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{AsArray, Int64Array, RecordBatch};
+    use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch};
     use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::functions_aggregate::average::avg_udaf;
@@ -179,17 +179,17 @@ mod tests {
 
     use super::*;
 
-    fn batch(schema: &SchemaRef, keys: Vec<i64>, values: Vec<i64>) -> RecordBatch {
-        RecordBatch::try_new(Arc::clone(schema), vec![Arc::new(Int64Array::from(keys)), Arc::new(Int64Array::from(values))]).unwrap()
+    fn batch(schema: &SchemaRef, keys: Vec<i64>, values: Vec<f64>) -> RecordBatch {
+        RecordBatch::try_new(Arc::clone(schema), vec![Arc::new(Int64Array::from(keys)), Arc::new(Float64Array::from(values))]).unwrap()
     }
 
     /// Units in turn for two partitions. The key 2 is at the end of the first one, all of the second, and at the beginning of the third; of the key 5 no
     /// row is left in the fourth.
     fn exec() -> SortedGroupsExec {
-        let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true), Field::new("v", DataType::Int64, true)]));
+        let schema = Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true), Field::new("v", DataType::Float64, true)]));
         let batch = |keys, values| batch(&schema, keys, values);
-        let (first, second) = (batch(vec![1, 1, 2], vec![1, 2, 10]), batch(vec![2, 2], vec![20, 40]));
-        let (third, fourth) = (batch(vec![2, 3, 5], vec![30, 5, 7]), batch(vec![6, 7], vec![1, 1]));
+        let (first, second) = (batch(vec![1, 1, 2], vec![1.0, 2.0, 10.0]), batch(vec![2, 2], vec![20.0, 40.0]));
+        let (third, fourth) = (batch(vec![2, 3, 5], vec![30.0, 5.0, 7.0]), batch(vec![6, 7], vec![1.0, 1.0]));
         let units = [vec![first, batch(vec![], vec![]), third], vec![second, fourth]];
         let input = MemorySourceConfig::try_new_exec(&units, Arc::clone(&schema), None).unwrap();
         let function = |function, name| {
@@ -197,22 +197,22 @@ mod tests {
             Arc::new(function.build().unwrap())
         };
         let functions = Functions([function(sum_udaf(), "s"), function(avg_udaf(), "a")].into());
-        let results = [("k", DataType::Int64), ("s", DataType::Int64), ("a", DataType::Float64)];
+        let results = [("k", DataType::Int64), ("s", DataType::Float64), ("a", DataType::Float64)];
         let results = Schema::new(results.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec());
         SortedGroupsExec::new(input, Arc::new(Column::new("k", 0)), functions, Arc::new(Int64Array::from(vec![2, 5])), Arc::new(results))
     }
 
-    async fn rows_of(exec: &SortedGroupsExec, partition: usize) -> Vec<(i64, i64, f64)> {
+    async fn rows_of(exec: &SortedGroupsExec, partition: usize) -> Vec<(i64, f64, f64)> {
         let batches: Vec<RecordBatch> = exec.execute(partition, Arc::default()).unwrap().try_collect().await.unwrap();
         let rows = |batch: &RecordBatch| {
-            let [keys, sums] = [0, 1].map(|column| batch.column(column).as_primitive::<Int64Type>().values().to_vec());
-            let averages = batch.column(2).as_primitive::<Float64Type>().values().to_vec();
+            let keys = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+            let [sums, averages] = [1, 2].map(|column| batch.column(column).as_primitive::<Float64Type>().values().to_vec());
             keys.into_iter().zip(sums).zip(averages).map(|((key, sum), average)| (key, sum, average))
         };
         batches.iter().flat_map(rows).collect()
     }
 
-    const ROWS: [(i64, i64, f64); 6] = [(1, 3, 1.5), (2, 100, 25.0), (3, 5, 5.0), (5, 7, 7.0), (6, 1, 1.0), (7, 1, 1.0)];
+    const ROWS: [(i64, f64, f64); 6] = [(1, 3.0, 1.5), (2, 100.0, 25.0), (3, 5.0, 5.0), (5, 7.0, 7.0), (6, 1.0, 1.0), (7, 1.0, 1.0)];
 
     #[tokio::test]
     async fn each_group_comes_once_in_whichever_order_partitions_are_polled() {
