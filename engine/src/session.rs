@@ -31,7 +31,7 @@ use crate::statements::describe::described_table;
 use crate::statements::external::create_external;
 use crate::statements::functions as user_functions;
 use crate::statements::maintenance::run_maintenance;
-use crate::statements::objects::{ObjectResult, run_objects};
+use crate::statements::objects::{ObjectResult, is_query, run_objects};
 use crate::statements::versions::run_versions;
 use common::error::EngineError;
 use common::names::CATALOG;
@@ -235,7 +235,6 @@ impl Session {
 
     async fn run(&self, start_lock: &StartLock<'_>, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
         if let Some((cached, operators)) = ctx.repeated_query().await? {
-            self.check_not_failed()?;
             let stream = ctx.execute_physical(&cached.plan, operators)?;
             return Ok(QueryOutput::new(StatementKind::Query, stream, ctx.report_sources()));
         }
@@ -350,10 +349,6 @@ impl StatementContext {
         }
         Ok(QueryOutput::new(kind, stream, self.report_sources()))
     }
-}
-
-fn is_query(statement: &Statement) -> bool {
-    matches!(statement, Statement::Statement(statement) if matches!(statement.as_ref(), ast::Statement::Query(_)))
 }
 
 fn is_prepare(statement: &Statement) -> bool {

@@ -98,6 +98,7 @@ pub async fn planned_query(ctx: &StatementContext, query: &str) -> Result<Logica
     }
 }
 
-fn is_query(statement: &Statement) -> bool {
+/// Whether it is a query and nothing around one.
+pub fn is_query(statement: &Statement) -> bool {
     matches!(statement, Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)))
 }
