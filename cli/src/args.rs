@@ -209,7 +209,7 @@ pub struct ImportArgs {
     /// Load everything into this table
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Keep the table sorted by these columns, which lets queries skip what they do not need
+    /// Keep the table sorted by these columns, which lets queries skip what they do not need; auto is the first column of dates or timestamps
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub order_by: Vec<String>,
     /// What to do with a row that cannot be read

@@ -45,7 +45,7 @@ class Switches(unittest.TestCase):
             "quiver.precopy",
             "quiver.nearest_rows",
             "quiver.rank_limits",
-            "quiver.rank_windows",
+            "quiver.running_windows",
             "quiver.grouping_set_states",
             "quiver.product_of_tables",
             "quiver.results_in_place",

@@ -97,6 +97,23 @@ fn options_of_arrays_and_of_tables_are_refused_for_the_other_files() {
 }
 
 #[test]
+fn an_order_of_auto_is_the_first_column_of_times() {
+    let place = Place::new();
+    place.write(
+        "t.csv",
+        "id,day,seen\n1,2024-03-01,2020-01-01 00:00:00\n2,2024-01-01,2021-01-01 00:00:00\n3,2024-02-01,2019-01-01 00:00:00\n",
+    );
+    place.write("numbers.csv", "id\n2\n1\n");
+    place.write("named.csv", "day,auto\n2024-01-01,2\n2024-02-01,1\n");
+    for (table, rows) in [("t", "2\n3\n1\n"), ("numbers", "2\n1\n"), ("named", "1\n2\n")] {
+        place.quiver(&["import", "--order-by", "auto", &format!("{table}.csv")]).ok();
+        let column = if table == "named" { "auto" } else { "id" };
+        let found = place.quiver(&["--format", "csv", "-c", &format!("select {column} from {table}")]).ok();
+        assert_eq!(found, format!("{column}\n{rows}"), "{table}");
+    }
+}
+
+#[test]
 fn an_import_without_a_store_is_refused() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");

@@ -37,8 +37,8 @@ extensions_options! {
         pub rank_limits: bool, default = true
         /// Groups and adds up rows in the scan, by the codes and small integers that segments have.
         pub store_aggregates: bool, default = true
-        /// Counts ranks in one pass over sorted rows.
-        pub rank_windows: bool, default = true
+        /// Computes windows whose frames begin where their groups do in one pass over sorted rows.
+        pub running_windows: bool, default = true
         /// Groups rows by all keys once, and by the sets of ROLLUP, CUBE and GROUPING SETS only the states of these groups.
         pub grouping_set_states: bool, default = true
         /// Groups rows below a join, where few groups are left to join.
@@ -77,7 +77,7 @@ pub const NAMES: [&str; 24] = [
     "quiver.skip_rows",
     "quiver.nearest_rows",
     "quiver.rank_limits",
-    "quiver.rank_windows",
+    "quiver.running_windows",
     "quiver.store_aggregates",
     "quiver.grouping_set_states",
     "quiver.eager_aggregates",

@@ -11,7 +11,7 @@ pub mod nearest;
 pub mod numeric;
 pub mod precopy;
 pub mod rank_limit;
-pub mod ranks;
+pub mod running_windows;
 pub mod scalar;
 pub mod table_argument;
 pub mod threads;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SendableRecordBatchStream;
@@ -40,7 +40,7 @@ pub enum LoadMode {
 pub struct LoadOptions {
     pub namespace: String,
     pub table: String,
-    /// The cluster key of a new table; `name` or `name desc`.
+    /// The cluster key of a new table; `name` or `name desc`. `auto` alone is the first column of dates or timestamps.
     pub order_by: Vec<String>,
     pub mode: LoadMode,
 }
@@ -105,6 +105,9 @@ impl<S: RowSource> Loading<S> {
 
 const SOURCE: &str = "source";
 
+/// Instead of columns in `order_by`.
+const AUTO: &str = "auto";
+
 /// The rows of the source, plus the columns that they lack and that have a default.
 fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) -> Result<LogicalPlan> {
     if defaults.iter().all(Option::is_none) {
@@ -155,12 +158,23 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
         }
         (_, mode) => {
             let schema = Arc::new(nullable(&declared_schema(&source.schema())));
-            let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
-            let cluster_key = key_of(&schema, &key)?;
+            let cluster_key = key_of(&schema, &key_columns(&options.order_by, &schema)?)?;
             let what = WriteMode::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
             let target = WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what };
             Ok(Loading { target, source: source.with_schema(schema)?, defaults: Vec::new() })
         }
+    }
+}
+
+/// For [`AUTO`], the first column of times, if there is one: queries that want a part of a table mostly want a time of it.
+fn key_columns(order_by: &[String], schema: &Schema) -> Result<Vec<KeyColumn>, EngineError> {
+    match order_by {
+        [auto] if auto.eq_ignore_ascii_case(AUTO) && !schema.fields().iter().any(|field| field.name().eq_ignore_ascii_case(AUTO)) => {
+            let is_time = |field: &&FieldRef| matches!(field.data_type(), DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
+            let column = schema.fields().iter().find(is_time).map(|field| field.name().clone());
+            Ok(column.into_iter().map(|name| KeyColumn { name, descending: false, nulls_first: None }).collect())
+        }
+        columns => columns.iter().map(|column| KeyColumn::of_text(column)).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! - [`permits`] — how many plan at once, and whose turn it is
 //! - [`large`] — which statements and plans are slow to plan
 //! - [`plan_cache`] — plans of statements that come again
-//! - [`operator_template`] — their operators
+//! - [`operator_template`] — their operators; [`statement_exprs`] — expressions in them that belong to one statement
 //! - [`table_order`] — a rule of the optimizer: rows of one small table come in its order
 //!
 //! A planner does not yield: one step of it may take seconds for a statement with thousands of columns. So the caller waits on another
@@ -14,6 +14,7 @@ mod large;
 pub mod operator_template;
 mod permits;
 pub mod plan_cache;
+mod statement_exprs;
 pub mod table_order;
 
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::logical_plan::TableScan;
 use datafusion::logical_expr::logical_plan::builder::LogicalTableSource;
-use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, TableSource, Volatility, WindowFunctionDefinition};
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, TableSource, Volatility, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
@@ -63,6 +63,8 @@ pub struct CachedPlan {
     /// Without its tables, as the others.
     pub plan: LogicalPlan,
     optimized: LogicalPlan,
+    /// Whether it calls functions that reserve memory of their statement.
+    reserves_memory: bool,
     operators: Mutex<Operators>,
     pub tables: Vec<TableReference>,
     /// The last version of the store at which the text alone meant this plan.
@@ -199,10 +201,13 @@ impl PlanCache {
         let no_table = |scan: &TableScan| Some(Arc::new(LogicalTableSource::new(scan.source.schema())) as Arc<dyn TableSource>);
         let (Some(plan), Some(optimized)) = (with_sources(plan, no_table)?, with_sources(optimized, no_table)?) else { return Ok(None) };
         let version = origin.version_over(tables);
-        let in_vain = if has_functions_of_statement(&optimized)? { TEMPLATES_MAX } else { 0 };
+        // A chain of operators belongs to its statement.
+        let in_vain = if calls(&optimized, is_operator_chain)? { TEMPLATES_MAX } else { 0 };
+        let reserves_memory = calls(&optimized, is_bounded)?;
         let cached = Arc::new(CachedPlan {
             plan,
             optimized,
+            reserves_memory,
             operators: Mutex::new(Operators { in_vain, ..Operators::default() }),
             tables: tables.keys().cloned().collect(),
             version: Mutex::new(version),
@@ -251,8 +256,9 @@ impl CachedPlan {
     /// The operators for a statement with these tables: copies if the tables have the same rows as before.
     pub async fn operators(&self, tables: &Tables, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>> {
         let Operators { template, in_vain, .. } = self.operators.lock().clone();
+        let options = state.execution_props().config_options.as_ref().unwrap_or_else(|| state.config_options());
         if let Some(template) = template
-            && let Some(operators) = template.over(tables)?
+            && let Some(operators) = template.over(tables, options)?
         {
             let mut counts = self.operators.lock();
             counts.in_vain = 0;
@@ -269,24 +275,35 @@ impl CachedPlan {
             return state.query_planner().create_physical_plan(&optimized, state).await;
         }
         let operators = operators_without_filters(&optimized, state, &self.options).await?;
-        let template = OperatorTemplate::of(&operators, tables)?.map(Arc::new).filter(|_| in_vain + 1 < TEMPLATES_MAX);
+        let template = OperatorTemplate::of(&operators, tables, state.config_options())?.map(Arc::new);
+        let operators = match &template {
+            // What the statement computes of scalar subqueries must not stay in the template.
+            Some(template) => template.over(tables, options)?,
+            // Its functions have to reserve memory of the statement.
+            None if self.reserves_memory => None,
+            None => Some(operators),
+        };
         let in_vain = if template.is_some() { in_vain + 1 } else { TEMPLATES_MAX };
-        let mut kept = self.operators.lock();
-        kept.in_vain = in_vain;
-        let dropped = std::mem::replace(&mut kept.template, template);
-        drop(kept);
-        drop(dropped);
-        with_filters(operators, state)
+        let replaced = {
+            let mut kept = self.operators.lock();
+            kept.in_vain = in_vain;
+            std::mem::replace(&mut kept.template, template.filter(|_| in_vain < TEMPLATES_MAX))
+        };
+        // A large plan takes a while to drop, and other statements wait for the lock.
+        drop(replaced);
+        match operators {
+            Some(operators) => with_filters(operators, state),
+            None => state.query_planner().create_physical_plan(&optimized, state).await,
+        }
     }
 }
 
-/// Whether it has functions that reserve memory of the statement for which they were planned. Then its operators are not copied.
-fn has_functions_of_statement(plan: &LogicalPlan) -> Result<bool> {
-    let is_bounded = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if is_bounded(&call.func) || is_operator_chain(&call.func));
+/// Whether the plan calls such a function.
+fn calls(plan: &LogicalPlan, is_such: fn(&ScalarUDF) -> bool) -> Result<bool> {
     let mut has_some = false;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
-            has_some |= expr.exists(|expr| Ok(is_bounded(expr)))?;
+            has_some |= expr.exists(|expr| Ok(matches!(expr, Expr::ScalarFunction(call) if is_such(&call.func))))?;
             Ok(TreeNodeRecursion::Continue)
         })
     })?;

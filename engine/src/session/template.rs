@@ -94,7 +94,7 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
     rules.push(Arc::new(kernels::rank_limit::RankLimits));
-    rules.push(Arc::new(kernels::ranks::RankWindows));
+    rules.push(Arc::new(kernels::running_windows::RunningWindows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));
     rules
 }

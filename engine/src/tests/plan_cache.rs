@@ -52,13 +52,22 @@ const STATEMENTS: &[(&str, bool)] = &[
     ("SELECT max(id) AS m, min(id) AS n FROM t WHERE s LIKE '%9%'", false),
     ("WITH g AS (SELECT k, sum(id) AS n FROM t GROUP BY k) SELECT a.k, a.n + b.n AS n FROM g a JOIN g b ON a.k = b.k + 1 ORDER BY 1", true),
     ("SELECT k, rank() OVER (PARTITION BY k ORDER BY id) AS r FROM t ORDER BY k, r LIMIT 3", true),
-    ("SELECT k, sum(id) OVER (PARTITION BY k) AS n FROM t ORDER BY k LIMIT 3", false),
-    ("SELECT k, sum(id) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING) AS n FROM t ORDER BY k, n LIMIT 3", false),
-    ("SELECT count(*) AS n FROM t WHERE id > (SELECT avg(id) FROM t)", false),
+    ("SELECT k, sum(id) OVER (PARTITION BY k) AS n FROM t ORDER BY k LIMIT 3", true),
+    ("SELECT k, sum(id) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING) AS n FROM t ORDER BY k, n LIMIT 3", true),
+    ("SELECT k, sum(id) OVER (PARTITION BY k ORDER BY id ROWS 2 PRECEDING) AS n FROM t ORDER BY k, n LIMIT 3", false),
+    ("SELECT k, sum(id) FILTER (WHERE id > 3) OVER (PARTITION BY k) AS n FROM t ORDER BY k LIMIT 3", false),
+    ("SELECT count(*) AS n FROM t WHERE id > (SELECT avg(id) FROM t)", true),
+    (
+        "SELECT (SELECT sum(id) FROM t WHERE k < (SELECT avg(k) FROM t)) AS m, id + (SELECT count(s) FROM t) AS n FROM t WHERE id < 3 ORDER BY 2",
+        true,
+    ),
+    ("SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) + k > (SELECT max(k) + 95 FROM t) ORDER BY k", true),
+    ("SELECT count(*) AS n FROM t a LEFT JOIN t b ON a.id = b.id AND a.k + b.k > (SELECT min(id) + 1 FROM t)", false),
     ("SELECT k, s, count(*) AS n FROM t WHERE id < 4 GROUP BY ROLLUP (k, s) ORDER BY 1 NULLS LAST, 2 NULLS LAST", true),
     ("SELECT count(*) AS n FROM t a, t b WHERE a.id < 20 AND a.id + b.id < 12", true),
     ("SELECT id FROM t WHERE id < 3 UNION ALL SELECT k FROM t WHERE id IN (SELECT k FROM t WHERE id = 7) ORDER BY 1", true),
-    ("SELECT count(*) AS n FROM t WHERE s || s = 'text 7text 7'", false),
+    ("SELECT count(*) AS n FROM t WHERE s || s = 'text 7text 7'", true),
+    ("SELECT upper(s) AS u, substr(s, 2) || k AS v FROM t WHERE id < 3 ORDER BY 1", true),
     ("SELECT 1 AS one", true),
 ];
 
@@ -129,6 +138,24 @@ fn each_run_of_a_kept_plan_has_its_own_state() {
     for _ in 0..3 {
         let again: Vec<String> = STATEMENTS.iter().map(|(sql, _)| db.run(sql)).collect();
         assert_eq!(again, fresh);
+    }
+}
+
+#[test]
+fn functions_of_a_kept_plan_reserve_memory_of_their_own_statement() {
+    let engine = Engine::open_temporary(EngineOptions { query_memory_limit_bytes: Some(64 << 20), ..EngineOptions::default() }).unwrap();
+    let session = engine.session().unwrap();
+    let db = Db { engine, session, runtime: Runtime::new().unwrap() };
+    db.run("CREATE TABLE t AS SELECT i AS id, 'text ' || i AS s FROM generate_series(1, 1000) AS g (i)");
+    db.run("OPTIMIZE TABLE t");
+    for (sql, words) in [
+        ("SELECT max(length(repeat(s, 10000000))) AS n FROM t WHERE id > 1", "memory"),
+        ("SELECT max(length(repeat(s, 1000))) AS n FROM t WHERE id > 1", "9000"),
+    ] {
+        for run in 0..5 {
+            let found = db.run(sql);
+            assert!(found.contains(words), "{run}: {found}");
+        }
     }
 }
 

@@ -41,6 +41,66 @@ fn the_report_says_in_one_line_what_was_touched_and_pruned() {
 }
 
 #[test]
+fn a_filter_is_not_evaluated_where_all_rows_of_a_zone_pass() {
+    let db = forty_zones();
+    let zone_bytes = 8 * ZONE_ROWS as u64;
+    for (predicate, count, zones_tested) in [
+        ("id >= 8192 AND id < 81920", 73_728, 0),
+        ("id > 8191 AND 81919 >= id", 73_728, 0),
+        ("id >= 8000 AND id <= 81920", 73_921, 2),
+        ("id IS NOT NULL AND id < 81920", 81_920, 0),
+        ("id = 100000", 1, 1),
+        ("id <> 100000", ROWS as u64 - 1, 40),
+        ("id % 2 = 0 AND id < 81920", 40_960, 10),
+        // A condition on every zone, which some rows do not pass because they are NULL.
+        ("k >= 0", db.value("SELECT count(k) FROM t").parse().unwrap(), 40),
+    ] {
+        let (rows, report) = pruned(&db, &format!("SELECT count(*) FROM t WHERE {predicate}"));
+        assert_eq!(rows, [count.to_string()], "{predicate}");
+        assert!(report.bytes_touched <= zones_tested * zone_bytes, "{predicate}: {report:?}");
+    }
+    // What is in the output is read, and counted, nevertheless.
+    let (rows, report) = pruned(&db, "SELECT id FROM t WHERE id < 8192");
+    assert_eq!((rows.len(), report.bytes_touched > 0), (8192, true));
+    // Rows that are deleted do not come back.
+    db.run("DELETE FROM t WHERE id BETWEEN 9000 AND 9009");
+    assert_eq!(db.value("SELECT count(*) FROM t WHERE id >= 8192 AND id < 81920"), "73718");
+}
+
+#[test]
+fn zones_that_pass_as_a_whole_are_found_in_every_type() {
+    let db = Db::new();
+    let columns = "value AS id, value::DECIMAL(9,2) / 10 AS d, DATE '2020-01-01' + (value / 100)::INTEGER AS day, TIMESTAMP '2020-01-01' + (value || ' seconds')::INTERVAL AS at, \
+                   'a text that is so long that its bound is cut off before the number ' || lpad(value::TEXT, 8, '0') AS s, value / 8.0::DOUBLE AS f, value >= 20000 AS b";
+    db.run(&format!("CREATE TABLE t AS SELECT {columns} FROM generate_series(0, 40959) AS s (value)"));
+    for predicate in [
+        "d >= 819.2",
+        "d < 1638.40",
+        "d = 900",
+        "day > DATE '2020-06-01'",
+        "day <= '2020-03-22'",
+        "at >= TIMESTAMP '2020-01-01 02:16:32'",
+        "at < '2020-01-01 04:33:04'",
+        "s >= 'a text that is so long that its bound is cut off before the number 00008192'",
+        "s < 'a text that is so long that its bound is cut off before the number 00016384'",
+        "s > 'a text'",
+        "s = 'a text that is so long that its bound is cut off before the number 00016384'",
+        "f >= 1024",
+        "f < 'NaN'",
+        "b",
+        "b = true",
+        "b < true",
+        "NOT b",
+    ] {
+        let sql = format!("SELECT count(*), min(id), max(id) FROM t WHERE {predicate}");
+        let found = db.rows(&sql);
+        db.run("SET quiver.zone_pruning = false");
+        assert_eq!(db.rows(&sql), found, "{predicate}");
+        db.run("SET quiver.zone_pruning = true");
+    }
+}
+
+#[test]
 fn predicates_of_many_forms_prune() {
     let db = forty_zones();
     for (predicate, rows, zones_read) in [

@@ -1,18 +1,17 @@
-//! The operator: the states of groups by all keys, once for each grouping set.
+//! The operator: the states of the groups of each set, from those of the groups by all keys.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy, evaluate_group_by};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy, evaluate_group_by};
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -21,20 +20,21 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt, future, stream};
 
+use super::stream::SetsStream;
+
 #[derive(Debug)]
 pub struct GroupingSetsExec {
     input: Arc<dyn ExecutionPlan>,
     /// The keys as columns of the input, and the sets.
     keys: Arc<PhysicalGroupBy>,
     /// DataFusion's aggregate over the sets, of no rows. It makes a row if there is a set without keys.
-    of_no_rows: Arc<dyn ExecutionPlan>,
+    of_no_rows: AggregateExec,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl GroupingSetsExec {
-    /// The states of an aggregate over sets. Those of one set are repeated in other sets, so they have to be merged. `finest` has the states
-    /// of the groups by all keys.
+    /// The states of an aggregate over sets. `finest` has those of the groups by all keys.
     pub fn of(aggregate: &AggregateExec, finest: Arc<dyn ExecutionPlan>) -> Result<GroupingSetsExec> {
         let keys = aggregate.group_expr();
         let columns = keys
@@ -42,13 +42,15 @@ impl GroupingSetsExec {
             .iter()
             .enumerate()
             .map(|(at, (_, name))| -> (Arc<dyn PhysicalExpr>, String) { (Arc::new(Column::new(name, at)), name.clone()) });
-        let keys = PhysicalGroupBy::new(columns.collect(), keys.null_expr().to_vec(), keys.groups().to_vec(), true);
+        let columns = PhysicalGroupBy::new(columns.collect(), keys.null_expr().to_vec(), keys.groups().to_vec(), true);
+        let (functions, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
         let no_rows = Arc::new(EmptyExec::new(aggregate.input().schema()));
-        let of_no_rows = replace_children_if_necessary(Arc::new(aggregate.clone()), vec![no_rows])?;
-        Ok(GroupingSetsExec::over(finest, Arc::new(keys), of_no_rows))
+        let of_no_rows =
+            AggregateExec::try_new(AggregateMode::Partial, keys.clone(), functions, filters, no_rows, aggregate.input_schema())?;
+        Ok(GroupingSetsExec::over(finest, Arc::new(columns), of_no_rows))
     }
 
-    fn over(input: Arc<dyn ExecutionPlan>, keys: Arc<PhysicalGroupBy>, of_no_rows: Arc<dyn ExecutionPlan>) -> GroupingSetsExec {
+    fn over(input: Arc<dyn ExecutionPlan>, keys: Arc<PhysicalGroupBy>, of_no_rows: AggregateExec) -> GroupingSetsExec {
         // What holds for keys of the finest set does not hold where they are NULL.
         let properties = PlanProperties::clone(input.properties())
             .with_eq_properties(EquivalenceProperties::new(of_no_rows.schema()))
@@ -105,11 +107,7 @@ impl ExecutionPlan for GroupingSetsExec {
         let (Some(input), true) = (children.pop(), children.is_empty()) else {
             return internal_err!("GroupingSetsExec has one input");
         };
-        // A copy has metrics of its own.
-        let no_rows = self.of_no_rows.children().into_iter().map(Arc::clone).collect();
-        let of_no_rows =
-            Arc::clone(&self.of_no_rows).replace_children(no_rows, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?;
-        Ok(Arc::new(GroupingSetsExec::over(input, Arc::clone(&self.keys), of_no_rows)))
+        Ok(Arc::new(GroupingSetsExec::over(input, Arc::clone(&self.keys), self.of_no_rows.clone())))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -123,19 +121,19 @@ impl ExecutionPlan for GroupingSetsExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (keys, of_no_rows, partitions) =
+            (Arc::clone(&self.keys), self.of_no_rows.clone(), self.properties.partitioning.partition_count());
         let elapsed = metrics.elapsed_compute().clone();
-        let (keys, schema, of_no_rows) = (Arc::clone(&self.keys), self.schema(), Arc::clone(&self.of_no_rows));
         let batches = async move {
             let mut states = Box::pin(input.try_filter(|batch| future::ready(batch.num_rows() > 0)).peekable());
-            if states.as_mut().peek().await.is_none() {
-                return of_no_rows.execute(0, context);
-            }
-            let batch_schema = Arc::clone(&schema);
-            let batches = states.and_then(move |batch| {
-                let _timer = elapsed.timer();
-                future::ready(batches_by_set(&batch, &keys, &batch_schema).map(|batches| stream::iter(batches.into_iter().map(Ok))))
-            });
-            Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches.try_flatten())) as SendableRecordBatchStream)
+            let ids = match states.as_mut().peek().await {
+                Some(Ok(first)) => set_ids(first, &keys)?,
+                // The error is yielded before anything needs a number.
+                Some(Err(_)) => vec![ScalarValue::Null; keys.groups().len()],
+                None => return of_no_rows.execute(0, context),
+            };
+            let sets = SetsStream::new(states, &keys, ids, &of_no_rows, partitions, &context, elapsed)?;
+            Ok(Box::pin(sets) as SendableRecordBatchStream)
         };
         let batches = stream::once(batches).try_flatten().map(move |batch| batch.record_output(&metrics));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
@@ -146,11 +144,8 @@ impl ExecutionPlan for GroupingSetsExec {
     }
 }
 
-/// A batch for each set; they share their states.
-fn batches_by_set(states: &RecordBatch, keys: &PhysicalGroupBy, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
-    let batch = |keys_of_set: Vec<_>| {
-        let columns = keys_of_set.into_iter().chain(states.columns().iter().skip(keys.expr().len()).cloned());
-        Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect())?)
-    };
-    evaluate_group_by(keys, states)?.into_iter().map(batch).collect()
+/// The numbers by which results tell the sets apart, as DataFusion's aggregate makes them.
+fn set_ids(states: &RecordBatch, keys: &PhysicalGroupBy) -> Result<Vec<ScalarValue>> {
+    let of_sets = evaluate_group_by(keys, &states.slice(0, 1))?.into_iter();
+    of_sets.map(|columns| columns.last().map_or(Ok(ScalarValue::Null), |id| ScalarValue::try_from_array(id, 0))).collect()
 }

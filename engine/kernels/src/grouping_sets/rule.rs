@@ -9,7 +9,6 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
-use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 
 use super::exec::GroupingSetsExec;
 use common::engine_settings::switches;
@@ -44,7 +43,7 @@ const MERGED: [&str; 26] = [
     "bit_xor",
 ];
 
-/// Groups rows by all keys once, and the states of these groups by each set.
+/// Groups rows by all keys once, and the states of these groups by the other sets.
 #[derive(Debug, Default)]
 pub struct GroupingSetStates;
 
@@ -56,8 +55,7 @@ impl PhysicalOptimizerRule for GroupingSetStates {
         plan.transform_up(|node| {
             let new = match node.downcast_ref::<AggregateExec>() {
                 Some(aggregate) if *aggregate.mode() == AggregateMode::Partial => from_finest(aggregate)?,
-                Some(aggregate) => merging_itself(&node, aggregate)?,
-                None => None,
+                _ => None,
             };
             Ok(new.map_or_else(|| Transformed::no(node), Transformed::yes))
         })
@@ -81,27 +79,14 @@ fn from_finest(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan
     {
         return Ok(None);
     }
-    let states_of = |mode: AggregateMode, keys: PhysicalGroupBy, filters: Vec<_>, input: Arc<dyn ExecutionPlan>| {
-        AggregateExec::try_new(mode, keys, functions.to_vec(), filters, input, aggregate.input_schema())
-    };
     let all_keys = PhysicalGroupBy::new_single(keys.expr().to_vec());
-    let finest = states_of(AggregateMode::Partial, all_keys, aggregate.filter_expr().to_vec(), Arc::clone(aggregate.input()))?;
+    let (functions, filters, input) = (functions.to_vec(), aggregate.filter_expr().to_vec(), Arc::clone(aggregate.input()));
+    let finest = AggregateExec::try_new(AggregateMode::Partial, all_keys, functions, filters, input, aggregate.input_schema())?;
     let sets = GroupingSetsExec::of(aggregate, Arc::new(finest))?;
-    // The rows are filtered already.
-    let merged = states_of(AggregateMode::PartialReduce, keys.as_final(), vec![None; functions.len()], Arc::new(sets))?;
-    Ok((merged.schema() == aggregate.schema()).then(|| Arc::new(merged) as Arc<dyn ExecutionPlan>))
+    Ok((sets.schema() == aggregate.schema()).then(|| Arc::new(sets) as Arc<dyn ExecutionPlan>))
 }
 
 /// Whether the states of a function are small and may be merged in any order.
 pub fn is_merged(function: &Arc<AggregateFunctionExpr>) -> bool {
     MERGED.contains(&function.fun().name()) && !function.is_distinct() && function.order_bys().is_empty()
-}
-
-/// A final aggregate without the one below it that merges states too.
-fn merging_itself(node: &Arc<dyn ExecutionPlan>, aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let below = aggregate.input().downcast_ref::<AggregateExec>().filter(|below| *below.mode() == AggregateMode::PartialReduce);
-    match below.map(AggregateExec::input).filter(|input| input.is::<GroupingSetsExec>()) {
-        Some(sets) => replace_children_if_necessary(Arc::clone(node), vec![Arc::clone(sets)]).map(Some),
-        None => Ok(None),
-    }
 }

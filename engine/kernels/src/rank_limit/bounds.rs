@@ -1,7 +1,7 @@
 //! For each group the k-th best row so far: worse rows are not among the first k.
 
 use super::keys::is_exact;
-use crate::ranks::RankKind;
+use crate::running_windows::RankKind;
 
 /// A list of keys without its keys, with what an allocator takes for a small one.
 const GROUP_BYTES: usize = size_of::<Vec<u64>>() + 32;

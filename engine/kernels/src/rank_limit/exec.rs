@@ -27,7 +27,7 @@ use futures::{Stream, StreamExt};
 
 use super::bounds::Bounds;
 use super::keys::keys;
-use crate::ranks::RankKind;
+use crate::running_windows::RankKind;
 use common::memory::{LiveMemory, limit_bytes};
 use common::report::ReportCollector;
 use semantics::cancel::yield_now;

@@ -25,7 +25,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::exec::{RankLimit, RankLimitExec};
 use super::keys::{has_keys, is_exact_type};
-use crate::ranks::{is_same_rank, kind_of};
+use crate::running_windows::{is_same_rank, kind_of};
 use common::engine_settings::switches;
 
 /// With a larger limit, most rows are kept anyway.

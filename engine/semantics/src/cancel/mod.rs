@@ -33,4 +33,4 @@ pub use expensive::{may_be_expensive, may_be_expensive_in_plan};
 pub use expression::{CancellableExpr, is_out_of_memory};
 pub use plan::interruptible;
 pub use task::{on_a_task, on_a_task_of};
-pub use windows::{CancellableWindows, is_watched_window, unwatched};
+pub use windows::{CancellableWindows, is_unfiltered_window, is_watched_window, unwatched};

@@ -73,13 +73,19 @@ fn cancellable_function(mut expr: Expr) -> Transformed<Expr> {
         Some(watched) => Arc::clone(&watched.inner),
         None => Arc::clone(function),
     };
-    *function = Arc::new(AggregateUDF::from(CancellableAggregate { inner, watching: Mutex::new(None) }));
+    let has_filter = window.params.filter.is_some();
+    *function = Arc::new(AggregateUDF::from(CancellableAggregate { inner, has_filter, watching: Mutex::new(None) }));
     Transformed::yes(expr)
 }
 
 /// The function that has been made cancellable; `None` for others.
 pub fn unwatched(function: &AggregateUDF) -> Option<&Arc<AggregateUDF>> {
     function.inner().downcast_ref::<CancellableAggregate>().map(|watched| &watched.inner)
+}
+
+/// Whether a function of a finished window is known to have no FILTER.
+pub fn is_unfiltered_window(function: &AggregateUDF) -> bool {
+    function.inner().downcast_ref::<CancellableAggregate>().is_some_and(|watched| !watched.has_filter)
 }
 
 /// Whether the operator has functions that a finished plan tells which query to watch: then it belongs to one query.
@@ -104,6 +110,7 @@ struct WindowWatch {
 #[derive(Debug)]
 struct CancellableAggregate {
     inner: Arc<AggregateUDF>,
+    has_filter: bool,
     watching: Mutex<Option<WindowWatch>>,
 }
 
@@ -146,7 +153,7 @@ impl AggregateUDFImpl for CancellableAggregate {
         match self.inner.reverse_udf() {
             ReversedUDAF::Reversed(inner) => {
                 let watching = Mutex::new(self.watching.lock().clone());
-                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(CancellableAggregate { inner, watching })))
+                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(CancellableAggregate { inner, has_filter: self.has_filter, watching })))
             }
             same => same,
         }

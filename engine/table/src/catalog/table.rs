@@ -10,6 +10,7 @@ use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::{StagedVersion, StoreError, TableSnapshot, ViewRecord};
 
@@ -168,9 +169,9 @@ impl StoreTable {
     }
 
     /// The scan of a plan that was kept over a table with the same rows.
-    pub fn scan_again(&self, template: &ScanTemplateExec) -> Result<Arc<dyn ExecutionPlan>> {
+    pub fn scan_again(&self, template: &ScanTemplateExec, filters: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn ExecutionPlan>> {
         self.check(Privilege::Select)?;
-        let scan = template.scan(&self.snapshot, self.table_statistics().map_err(store_error)?);
+        let scan = template.scan(&self.snapshot, self.table_statistics().map_err(store_error)?, filters);
         Ok(DataSourceExec::from_data_source(scan.with_staleness(self.staleness_ms)))
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr, InListExpr, Literal, lit};
@@ -20,6 +20,7 @@ use datafusion::scalar::ScalarValue;
 use super::conjunct::{Condition, Conjunct, PartialEvaluation};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
+use super::whole_zones::WholeZones;
 use common::engine_settings::EngineSettings;
 use semantics::integer_set::IntegerSet;
 use semantics::optimizer::{KeySetTest, exact_filter};
@@ -33,6 +34,8 @@ pub struct CurrentFilter {
     /// Physical columns that the conjuncts read, ascending.
     pub columns: Vec<usize>,
     pub pruner: Option<ZonePruner>,
+    /// `None` if no zone is known to pass as a whole.
+    pub whole_zones: Option<WholeZones>,
     /// No row passes.
     pub never: bool,
 }
@@ -104,7 +107,8 @@ impl CurrentFilter {
         switches: &EngineSettings,
     ) -> Result<CurrentFilter> {
         let Some(filter) = filter else {
-            return Ok(CurrentFilter { conditions: Vec::new(), conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
+            let (conditions, conjuncts, columns) = Default::default();
+            return Ok(CurrentFilter { conditions, conjuncts, columns, pruner: None, whole_zones: None, never: false });
         };
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
         let mut conditions = Vec::new();
@@ -119,13 +123,14 @@ impl CurrentFilter {
         let whole = conjunction(conditions.iter().map(|condition| Arc::clone(&condition.expr)));
         let pruner = if switches.zone_pruning { ZonePruner::new(&whole, physical) } else { None };
         conditions = without_weaker_hints(conditions);
+        let whole_zones = if switches.zone_pruning { WholeZones::new(&conditions) } else { None };
         let never = conditions.iter().any(|condition| is_literal(&condition.expr, false));
         let mut columns: Vec<usize> =
             conditions.iter().flat_map(|condition| collect_columns(&condition.expr)).map(|column| column.index()).collect();
         columns.sort_unstable();
         columns.dedup();
         let conjuncts = conjuncts(&conditions, physical, stored, &columns, switches)?;
-        Ok(CurrentFilter { conditions, conjuncts, columns, pruner, never })
+        Ok(CurrentFilter { conditions, conjuncts, columns, pruner, whole_zones, never })
     }
 
     /// Continues to the end of the zone, or of one slice of an expensive condition; returns whether the zone is done.
@@ -174,6 +179,16 @@ impl ZoneTest {
     /// `selection` has the rows to test: those that are not deleted.
     pub fn new(rows: RecordBatch, selection: Selection) -> ZoneTest {
         ZoneTest { rows, selection, conjunct: 0, part: None }
+    }
+
+    /// A zone of which all rows pass.
+    pub fn of_whole(selection: Selection) -> ZoneTest {
+        ZoneTest { rows: RecordBatch::new_empty(Arc::new(Schema::empty())), selection, conjunct: usize::MAX, part: None }
+    }
+
+    /// Whether the filter's columns have been read.
+    pub fn has_read_columns(&self) -> bool {
+        self.rows.num_columns() > 0
     }
 }
 

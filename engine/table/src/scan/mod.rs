@@ -27,6 +27,7 @@ mod stored_filter;
 mod stored_rows;
 mod stream;
 mod template;
+mod whole_zones;
 
 pub use part::ScanPart;
 pub use projection::projected_columns;

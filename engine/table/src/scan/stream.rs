@@ -16,7 +16,7 @@ use pmem_store::segment::Fetched;
 use pmem_store::{Tier, ZONE_ROWS};
 
 use super::fetch::{FETCH_BATCHES, Fetch, fetch};
-use super::filter::{ScanFilter, ZoneTest};
+use super::filter::{CurrentFilter, ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
 use super::part::ScanPart;
 use super::partition::ScanUnit;
@@ -59,8 +59,7 @@ pub struct ScanStream {
     pub(super) read_part: Option<usize>,
     /// Where the rows of that part lie.
     pub(super) tier: Tier,
-    /// The index of a part, and which of its zones remain after pruning.
-    pub(super) zone_mask: Option<(usize, Option<Vec<bool>>)>,
+    pub(super) zone_mask: Option<ZoneMask>,
     /// Waits for a join above to have its keys, or for columns of the object tier; nothing is read before.
     pub(super) waiting: Option<Fetch>,
     pub(super) finished: bool,
@@ -78,6 +77,16 @@ pub struct OpenUnit {
     first_row: usize,
     /// A zone with an expensive filter, of which each step evaluates one slice.
     zone: Option<OpenZone>,
+}
+
+/// What the statistics of a part say of its zones.
+pub struct ZoneMask {
+    /// The index of the part.
+    part: usize,
+    /// Whether some row may pass; `None` if that is so in all.
+    keep: Option<Vec<bool>>,
+    /// Whether all rows pass; `None` if that is known of none.
+    whole: Option<Vec<bool>>,
 }
 
 struct OpenZone {
@@ -159,7 +168,9 @@ impl ScanStream {
                 self.metrics.reads(part.segment());
                 self.tier = part.segment().map_or(Tier::Pmem, |segment| segment.tier());
             }
-            let filter_columns = self.filter.current().columns.clone();
+            let zones = zone_range(first_row + unit.start, unit.rows());
+            let is_tested = zones.into_iter().any(|zone| self.keeps(zone) && !self.is_whole(zone) && !part.is_zone_empty(zone));
+            let filter_columns = if is_tested { self.filter.current().columns.clone() } else { Vec::new() };
             if self.tier == Tier::Object && self.fetch_for(unit, &filter_columns) {
                 self.next_unit -= 1;
                 return Ok(true);
@@ -192,19 +203,21 @@ impl ScanStream {
     }
 
     fn prune_part(&mut self, index: usize, part: &ScanPart) -> Result<()> {
-        if self.zone_mask.as_ref().is_none_or(|(part_index, _)| *part_index != index) {
-            let pruner = self.filter.current().pruner.as_ref();
-            let mask = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
-            self.zone_mask = Some((index, mask));
+        if self.zone_mask.as_ref().is_none_or(|mask| mask.part != index) {
+            let CurrentFilter { pruner, whole_zones, .. } = self.filter.current();
+            let keep = pruner.as_ref().map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
+            let whole = whole_zones.as_ref().map(|zones| zones.find(part)).transpose()?.flatten();
+            self.zone_mask = Some(ZoneMask { part: index, keep, whole });
         }
         Ok(())
     }
 
     fn keeps(&self, zone: usize) -> bool {
-        match &self.zone_mask {
-            Some((_, Some(mask))) => mask[zone],
-            _ => true,
-        }
+        self.zone_mask.as_ref().and_then(|mask| mask.keep.as_ref()).is_none_or(|keep| keep[zone])
+    }
+
+    fn is_whole(&self, zone: usize) -> bool {
+        self.zone_mask.as_ref().and_then(|mask| mask.whole.as_ref()).is_some_and(|whole| whole[zone])
     }
 
     /// Reads a zone, or tests one more slice of it.
@@ -220,7 +233,8 @@ impl ScanStream {
         if zone.test.selection.is_none() {
             return self.after_zone(ScanStep::Nothing);
         }
-        let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
+        let is_read = |column: &usize| zone.test.has_read_columns() && filter.columns.contains(column);
+        let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !is_read(column)).collect();
         if self.tier == Tier::Object
             && let Some(unit) = self.current.as_ref().filter(|open| open.output_columns.is_none()).map(|open| open.unit)
             && self.fetch_for(unit, &Arc::clone(&self.stored_columns))
@@ -257,8 +271,11 @@ impl ScanStream {
             return Ok(None);
         }
         let Some(open) = &self.current else { return Ok(None) };
-        let test = ZoneTest::new(part.zone(&open.filter_columns, start, rows)?, alive);
         self.metrics.scanned(rows);
+        if self.is_whole(first_row / ZONE_ROWS) {
+            return Ok(Some(OpenZone { start, rows, test: ZoneTest::of_whole(alive) }));
+        }
+        let test = ZoneTest::new(part.zone(&open.filter_columns, start, rows)?, alive);
         self.touch(&self.filter.current().columns, rows);
         Ok(Some(OpenZone { start, rows, test }))
     }

@@ -52,8 +52,12 @@ impl ScanTemplateExec {
         self.table
     }
 
-    /// The scan of `table`, which has the rows of the template's table.
-    pub(crate) fn scan(&self, table: &TableSnapshot, statistics: Arc<TableStatistics>) -> StoreScan {
+    pub fn filters(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.filters
+    }
+
+    /// The scan of `table`, which has the rows of the template's table. `filters` are those of the template for another statement.
+    pub(crate) fn scan(&self, table: &TableSnapshot, statistics: Arc<TableStatistics>, filters: Vec<Arc<dyn PhysicalExpr>>) -> StoreScan {
         StoreScan {
             touches: table.touches(),
             table: table.clone(),
@@ -62,7 +66,7 @@ impl ScanTemplateExec {
             physical: Arc::clone(&self.physical),
             projection: Arc::clone(&self.projection),
             schema: Arc::clone(&self.schema),
-            filters: self.filters.clone(),
+            filters,
             awaited: Vec::new(),
             offset: None,
             limit: self.limit,

@@ -20,6 +20,8 @@ pub struct Cardinalities {
     shares: Vec<(Relations, f64)>,
     /// Classes: their relations, and the number of values.
     classes: Vec<(Relations, f64)>,
+    /// Equalities of other expressions: the relations of both sides.
+    equalities: Vec<[Relations; 2]>,
 }
 
 impl Cardinalities {
@@ -57,7 +59,8 @@ impl Cardinalities {
             shares.push((one.relations() | other.relations(), 1.0 / values));
         }
         shares.extend(keys_of_several_columns(&classes, &rows));
-        Ok(Some(Cardinalities { rows, shares, classes }))
+        let equalities = graph.equalities.iter().map(|equality| [equality.sides[0].relations(), equality.sides[1].relations()]).collect();
+        Ok(Some(Cardinalities { rows, shares, classes, equalities }))
     }
 
     pub fn rows(&self, set: Relations) -> f64 {
@@ -72,6 +75,24 @@ impl Cardinalities {
             }
         }
         rows.max(1.0)
+    }
+
+    /// The share of rows that the keys of `build` leave in the scans of `probe`, if no relation of `probe` has all keys: then no scan can test
+    /// whether they occur together. `None` if one has them all.
+    pub fn share_of_scans(&self, build: Relations, probe: Relations) -> Option<f64> {
+        let classes = self.classes.iter().filter(|(relations, _)| relations & build != 0).map(|(relations, _)| relations & probe);
+        let equalities = self.equalities.iter().map(|[one, other]| match (one & build, other & build) {
+            (0, 0) => 0,
+            (0, _) => one & probe,
+            _ => other & probe,
+        });
+        let (mut all, mut any) = (probe, 0);
+        for relations in classes.chain(equalities).filter(|relations| *relations != 0) {
+            all &= relations;
+            any |= relations;
+        }
+        let share = |relation: usize| self.rows(build | 1 << relation) / self.rows(1 << relation);
+        (all == 0).then(|| members(any).map(share).fold(1.0, f64::min))
     }
 }
 

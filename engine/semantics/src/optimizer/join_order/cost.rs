@@ -2,7 +2,7 @@
 //!
 //! The rows of a build side are put into a table. The rows of the probe side go through one join after the other, up to the next build side.
 //! The keys of a build side filter the scans of its probe side, so that what goes through the joins below has only the rows that will find a
-//! partner above.
+//! partner above. Keys of several columns do so only if one scan has them all; otherwise each column filters its own scan.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ impl CostedTree {
     }
 
     /// `rows` is what the join gives. The side with fewer rows is the build side, and the first one of the tree.
-    pub fn joined(a: &CostedTree, b: &CostedTree, rows: f64) -> CostedTree {
+    pub fn joined(a: &CostedTree, b: &CostedTree, rows: f64, cardinalities: &Cardinalities) -> CostedTree {
         let (build, probe) = if a.rows <= b.rows { (a, b) } else { (b, a) };
-        let (fixed, piped) = costs(build, probe, rows);
+        let (fixed, piped) = costs(build, probe, rows, cardinalities);
         let tree = JoinTree::Join(Arc::new(build.tree.clone()), Arc::new(probe.tree.clone()));
         CostedTree { tree, relations: a.relations | b.relations, rows, fixed, piped }
     }
@@ -42,9 +42,9 @@ impl CostedTree {
     }
 
     /// The cost of the join that [`CostedTree::joined`] makes.
-    pub fn cost_joined(a: &CostedTree, b: &CostedTree, rows: f64) -> f64 {
+    pub fn cost_joined(a: &CostedTree, b: &CostedTree, rows: f64, cardinalities: &Cardinalities) -> f64 {
         let (build, probe) = if a.rows <= b.rows { (a, b) } else { (b, a) };
-        let (fixed, piped) = costs(build, probe, rows);
+        let (fixed, piped) = costs(build, probe, rows, cardinalities);
         fixed + piped
     }
 
@@ -54,13 +54,17 @@ impl CostedTree {
             JoinTree::Join(left, right) => {
                 let (left, right) = (CostedTree::of(left, cardinalities), CostedTree::of(right, cardinalities));
                 let rows = cardinalities.rows(left.relations | right.relations);
-                CostedTree::joined(&left, &right, rows)
+                CostedTree::joined(&left, &right, rows, cardinalities)
             }
         }
     }
 }
 
-fn costs(build: &CostedTree, probe: &CostedTree, rows: f64) -> (f64, f64) {
-    let kept = (rows / probe.rows).min(1.0);
+fn costs(build: &CostedTree, probe: &CostedTree, rows: f64, cardinalities: &Cardinalities) -> (f64, f64) {
+    let kept = match cardinalities.share_of_scans(build.relations, probe.relations) {
+        Some(share) => share.max(rows / probe.rows),
+        None => rows / probe.rows,
+    };
+    let kept = kept.min(1.0);
     (build.cost() + build.rows * BUILD + probe.fixed, probe.piped * kept + rows)
 }

@@ -36,7 +36,7 @@ fn exact(graph: &JoinGraph, cardinalities: &Cardinalities) -> Option<CostedTree>
                 && let (Some(a), Some(b)) = (&best[part as usize], &best[rest as usize])
                 && graph.is_connected(part, rest)
             {
-                let cost = CostedTree::cost_joined(a, b, rows);
+                let cost = CostedTree::cost_joined(a, b, rows, cardinalities);
                 if cheapest.is_none_or(|(_, least)| cost < least) {
                     cheapest = Some((part, cost));
                 }
@@ -45,7 +45,7 @@ fn exact(graph: &JoinGraph, cardinalities: &Cardinalities) -> Option<CostedTree>
         }
         let Some((part, _)) = cheapest else { continue };
         if let (Some(a), Some(b)) = (&best[part as usize], &best[(set & !part) as usize]) {
-            best[set as usize] = Some(CostedTree::joined(a, b, rows));
+            best[set as usize] = Some(CostedTree::joined(a, b, rows, cardinalities));
         }
     }
     best.pop().flatten()
@@ -69,7 +69,7 @@ fn greedy(graph: &JoinGraph, cardinalities: &Cardinalities) -> Option<CostedTree
         let (a, b, rows) = least?;
         let right = trees.swap_remove(b);
         let left = trees.swap_remove(a);
-        trees.push(CostedTree::joined(&left, &right, rows));
+        trees.push(CostedTree::joined(&left, &right, rows, cardinalities));
     }
     trees.pop()
 }

@@ -1,15 +1,11 @@
-//! The operator, which stands for a window of ranks.
+//! The operator, which stands for a window with these functions.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
@@ -17,50 +13,51 @@ use datafusion::physical_plan::{
     ChildStats, ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
     ReplaceChildrenOptions, StatisticsArgs,
 };
-use futures::{Stream, StreamExt};
 
-use super::counter::RankCounter;
-use super::kind::RankKind;
+use super::function::{FrameEnd, RunningFunction};
+use super::stream::RunningStream;
 
 /// The functions of a window, and its keys.
-#[derive(Debug, Clone)]
-pub struct Ranks {
-    pub kinds: Vec<RankKind>,
+#[derive(Debug)]
+pub struct RunningWindow {
+    pub functions: Vec<RunningFunction>,
+    /// Where the frames end which do not end at their row: they all end there.
+    pub end: FrameEnd,
     pub groups: Vec<Arc<dyn PhysicalExpr>>,
     pub order: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 #[derive(Debug)]
-pub struct RankExec {
+pub struct RunningWindowExec {
     /// The operator of DataFusion for the same window: it knows the properties of the result.
     window: Arc<dyn ExecutionPlan>,
-    ranks: Ranks,
+    running: Arc<RunningWindow>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-impl RankExec {
-    pub fn in_place_of(window: Arc<dyn ExecutionPlan>, ranks: Ranks) -> RankExec {
-        RankExec { window, ranks, metrics: ExecutionPlanMetricsSet::new() }
+impl RunningWindowExec {
+    pub fn in_place_of(window: Arc<dyn ExecutionPlan>, running: Arc<RunningWindow>) -> RunningWindowExec {
+        RunningWindowExec { window, running, metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
-impl DisplayAs for RankExec {
+impl DisplayAs for RunningWindowExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |exprs: &[Arc<dyn PhysicalExpr>]| exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let Ranks { kinds, groups, order } = &self.ranks;
-        let names = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        let RunningWindow { functions, groups, order, .. } = self.running.as_ref();
+        let names = functions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "RankExec: {names}, groups=[{}], order=[{}]", listed(groups), listed(order))
+                write!(f, "RunningWindowExec: {names}, groups=[{}], order=[{}]", listed(groups), listed(order))
             }
             DisplayFormatType::TreeRender => writeln!(f, "{names}"),
         }
     }
 }
 
-impl ExecutionPlan for RankExec {
+impl ExecutionPlan for RunningWindowExec {
     fn name(&self) -> &str {
-        "RankExec"
+        "RunningWindowExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -84,7 +81,11 @@ impl ExecutionPlan for RankExec {
     }
 
     fn apply_expressions(&self, f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
-        for expr in self.ranks.groups.iter().chain(&self.ranks.order) {
+        let arguments = self.running.functions.iter().filter_map(|function| match function {
+            RunningFunction::Rank(_) => None,
+            RunningFunction::Aggregate(aggregate) => Some(&aggregate.argument),
+        });
+        for expr in arguments.chain(&self.running.groups).chain(&self.running.order) {
             if f(expr)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
@@ -98,7 +99,7 @@ impl ExecutionPlan for RankExec {
         options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let window = Arc::clone(&self.window).replace_children(children, options)?;
-        Ok(Arc::new(RankExec::in_place_of(window, self.ranks.clone())))
+        Ok(Arc::new(RunningWindowExec::in_place_of(window, Arc::clone(&self.running))))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -119,61 +120,19 @@ impl ExecutionPlan for RankExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let children = self.children();
-        let [input] = children.as_slice() else { return internal_err!("RankExec has one input") };
-        Ok(Box::pin(RankStream {
-            input: input.execute(partition, context)?,
-            schema: self.schema(),
-            ranks: self.ranks.clone(),
-            counter: RankCounter::default(),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-        }))
+        let [input] = children.as_slice() else { return internal_err!("RunningWindowExec has one input") };
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let stream = RunningStream::new(
+            input.execute(partition, Arc::clone(&context))?,
+            self.schema(),
+            Arc::clone(&self.running),
+            &context,
+            metrics,
+        )?;
+        Ok(Box::pin(stream))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
-    }
-}
-
-struct RankStream {
-    input: SendableRecordBatchStream,
-    schema: SchemaRef,
-    ranks: Ranks,
-    counter: RankCounter,
-    metrics: BaselineMetrics,
-}
-
-impl RankStream {
-    fn ranked(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let elapsed = self.metrics.elapsed_compute().clone();
-        let _timer = elapsed.timer();
-        let rows = batch.num_rows();
-        let values = |exprs: &[Arc<dyn PhysicalExpr>]| -> Result<Vec<ArrayRef>> {
-            exprs.iter().map(|expr| expr.evaluate(batch)?.into_array(rows)).collect()
-        };
-        let (groups, order) = (values(&self.ranks.groups)?, values(&self.ranks.order)?);
-        let ranks = self.counter.count(&self.ranks.kinds, &groups, &order, rows)?;
-        let columns = batch.columns().iter().cloned().chain(ranks).collect();
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-}
-
-impl Stream for RankStream {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let ranked = loop {
-            match ready!(self.input.poll_next_unpin(context)) {
-                Some(Ok(batch)) if batch.num_rows() == 0 => {}
-                Some(batch) => break Some(batch.and_then(|batch| self.ranked(&batch))),
-                None => break None,
-            }
-        };
-        self.metrics.record_poll(Poll::Ready(ranked))
-    }
-}
-
-impl RecordBatchStream for RankStream {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
     }
 }
