@@ -193,7 +193,7 @@ impl RunningStream {
         // Batches of a sort share the buffers of their texts.
         self.memory.look_at_all(&self.collector);
         let held = self.pending.last().map_or(0, |piece| self.memory.take(&piece.input));
-        Ok(self.reservation.try_grow(held)?)
+        self.reservation.try_grow(held)
     }
 
     /// Frees the memory of rows that have been yielded.
@@ -203,7 +203,7 @@ impl RunningStream {
         }
         self.memory.forget();
         let held = self.pending.iter().map(|piece| self.memory.take(&piece.input)).sum();
-        Ok(self.reservation.try_resize(held)?)
+        self.reservation.try_resize(held)
     }
 
     /// Yields the rows that wait: the results so far are complete.
