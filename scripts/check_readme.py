@@ -12,7 +12,7 @@ block right behind one of them is what it prints. The directory holds bin/quiver
 demo-store with the tables of `make demo` (TPC-H at scale 0.01).
 
 In a console block `$ ` begins a command and `> ` continues one; the lines after it are what it
-prints and are compared, with times and sizes blanked out and `...` standing for anything. What prints an error on the page must fail here.
+prints and are compared, with times blanked out, sizes within a quarter of each other, and `...` standing for anything. What prints an error on the page must fail here.
 A free port stands for the usual one of a server.
 
 A command whose output has lines with the prompt `quiver> ` is a shell in a terminal of 100 columns, where these lines are typed. If it is not
@@ -39,7 +39,9 @@ SHELL_LANGUAGES = {"sh", "bash", "shell", "console"}
 BACKGROUND = "run in the background"
 MARKER = re.compile(rf"^\s*<!--\s*(run|{BACKGROUND}|not run:\s*\S.*?)\s*-->\s*$")
 ERROR = re.compile(r"^error: ", re.MULTILINE)
-QUANTITY = re.compile(r"\d[\d.,]*\s?(?:ns|us|µs|ms|s|min|B|[kKMGT]i?B)\b")
+TIME = re.compile(r"\d[\d.,]*\s?(?:ns|us|µs|ms|s|min)\b")
+SIZE = re.compile(r"(\d[\d.,]*)\s?((?:[kKMGT]i?)?B)\b")
+SIZE_TOLERANCE = 1.25
 TIMEOUT_S = 300
 CONTINUATION = "\n   ...> "
 STATEMENT = re.compile(rf"^quiver> (.*(?:{re.escape(CONTINUATION)}.*)*)", re.MULTILINE)
@@ -264,14 +266,29 @@ def compare(expected: str, actual: str) -> None:
     """A command with no output on the page says nothing about its output."""
     if not expected.strip():
         return
-    pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.(?!> )", normalised(expected)))
-    if not re.fullmatch(pattern, normalised(actual), re.DOTALL):
+    pattern = ""
+    for part in re.split(r"(\.\.\.(?!> )|\d[\d.,]*\s?(?:[kKMGT]i?)?B\b)", normalised(expected)):
+        is_size = SIZE.fullmatch(part)
+        pattern += ".*" if part == "..." else SIZE.pattern if is_size else re.escape(part)
+    found = re.fullmatch(pattern, normalised(actual), re.DOTALL)
+    if not found:
         raise Mismatch(f"the page shows\n{expected}\nbut the command printed\n{actual}")
+    numbers = iter(found.groups())
+    for shown, printed in zip(SIZE.findall(normalised(expected)), zip(numbers, numbers, strict=True), strict=True):
+        low, high = sorted([size_bytes(shown), size_bytes(printed)])
+        if high > low * SIZE_TOLERANCE:
+            raise Mismatch(f"the page shows {' '.join(shown)}\nbut the command printed {' '.join(printed)}:\n{actual}")
+
+
+def size_bytes(size: tuple[str, str]) -> float:
+    number, unit = size
+    step = 1024 if "i" in unit else 1000
+    return float(number.replace(",", "")) * step ** "BKMGT".index(unit[0].upper())
 
 
 def normalised(text: str) -> str:
-    # Column widths may follow a blanked quantity, so runs of spaces and rules count as one.
-    text = QUANTITY.sub("#", text.strip())
+    # Column widths may follow a blanked time, so runs of spaces and rules count as one.
+    text = TIME.sub("#", text.strip())
     return "\n".join(re.sub(r"([ ─━═-])\1+", r"\1", line).rstrip() for line in text.splitlines())
 
 

@@ -366,11 +366,11 @@ pub fn parse() -> (Cli, Vec<Source>) {
         let message = format!("there is no file '{statement}'; a statement is given with -c");
         Cli::command().error(ErrorKind::InvalidSubcommand, message).exit();
     }
-    if let Some(conflict) = cli.connect.conflict(&cli).or_else(|| conflict_of_files(&cli)) {
-        Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
-    }
     if let Some(word) = cli.query.paths.iter().find(|path| is_no_file(path)) {
         Cli::command().error(ErrorKind::InvalidSubcommand, unknown(word)).exit();
+    }
+    if let Some(conflict) = cli.connect.conflict(&cli).or_else(|| conflict_of_files(&cli)) {
+        Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
     }
     let sources = sources(&matches);
     (cli, sources)

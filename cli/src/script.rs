@@ -161,10 +161,9 @@ impl<R: BufRead> Script<R> {
         for part in &parts[..=last] {
             self.ready.push_back(statement(&self.pending, self.pending_line, part));
         }
-        let mut rest = parts[last].end;
-        if self.pending[rest..].starts_with(';') {
-            rest += 1;
-        }
+        // The text of a statement has no blanks at its end.
+        let behind = &self.pending[parts[last].end..];
+        let rest = self.pending.len() - behind.trim_start().strip_prefix(';').unwrap_or(behind).len();
         self.pending_line += self.pending[..rest].matches('\n').count();
         self.pending.drain(..rest);
         self.scanned = 0;
@@ -212,7 +211,7 @@ mod tests {
         let mut add = |from: usize, end: usize, complete| {
             let start = end - text[from..end].trim_start().len();
             if start < end {
-                parts.push(StatementText { start, end, complete });
+                parts.push(StatementText { start, end: start + text[start..end].trim_end().len(), complete });
             }
         };
         for (at, sign) in text.char_indices() {
@@ -275,6 +274,17 @@ mod tests {
             let mut script = Script::interactive(text.as_bytes(), split);
             assert_eq!(script.next_item().unwrap(), None);
             assert_eq!(script.is_blank(), is_blank, "{text}");
+        }
+    }
+
+    /// Enter started another line after `select 1 ;`.
+    #[test]
+    fn nothing_is_left_of_a_statement_with_blanks_before_its_semicolon() {
+        for text in ["select 1 ;\n", "select 1\n;\n", "select 1;\n"] {
+            let mut script = Script::interactive(text.as_bytes(), split);
+            assert_eq!(script.next_item().unwrap(), Some(Item::Statement { sql: "select 1".into(), line: 1 }));
+            assert_eq!(script.next_item().unwrap(), None);
+            assert!(script.is_blank(), "{text}");
         }
     }
 

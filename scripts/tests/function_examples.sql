@@ -502,6 +502,120 @@ matrix_multiply(CAST([1, 2, 3, 4] AS TENSOR(DOUBLE, 2, 2)), CAST([1, 1, 0, 1] AS
 -- matrix_vector(matrix, vector) → vector
 matrix_vector(CAST([1, 2, 3, 4] AS TENSOR(DOUBLE, 2, 2)), [1, 1]);
 
+-- ## Functions of other systems
+-- year(time) → integer
+year(DATE '2024-02-03');
+-- quarter(time) → integer
+quarter(DATE '2024-02-03');
+-- month(time) → integer
+month(DATE '2024-02-03');
+-- week(time) → integer
+week(DATE '2024-02-03');
+-- day(time) → integer
+day(DATE '2024-02-03');
+-- dayofweek(time) → integer
+dayofweek(DATE '2024-02-03');
+-- isodow(time) → integer
+isodow(DATE '2024-02-03');
+-- dayofyear(time) → integer
+dayofyear(DATE '2024-02-03');
+-- hour(time) → integer
+hour(TIMESTAMP '2024-02-03 10:20:30');
+-- minute(time) → integer
+minute(TIMESTAMP '2024-02-03 10:20:30');
+-- second(time) → integer
+second(TIMESTAMP '2024-02-03 10:20:30');
+-- epoch(time) → number
+epoch(TIMESTAMP '2024-02-03 10:20:30');
+-- dayname(time) → text
+dayname(DATE '2024-02-03');
+-- monthname(time) → text
+monthname(DATE '2024-02-03');
+-- last_day(time) → date
+last_day(DATE '2024-02-03');
+-- strftime(time, pattern text) → text
+strftime(DATE '2024-02-03', '%d.%m.%Y');
+-- strptime(text, pattern text) → timestamp
+strptime('3.2.2024', '%d.%m.%Y');
+-- date_add(date, step interval) → date
+date_add(DATE '2024-02-03', INTERVAL '1 week');
+-- date_diff(part text, a time, b time) → integer
+-- How many years, quarters, months, days, hours, minutes or seconds begin from a to b, and how many whole weeks there are.
+date_diff('month', DATE '2023-12-31', DATE '2024-02-03');
+-- time_bucket(step interval, time) → timestamp
+-- The begin of the step of time in which it lies; weeks begin on Mondays.
+time_bucket(INTERVAL '15 minutes', TIMESTAMP '2024-02-03 10:20:30');
+-- curdate() → date
+date_part('year', curdate()) > 2000;
+-- getdate() → timestamp
+getdate() > TIMESTAMP '2000-01-01';
+-- to_years(number) → interval
+to_years(2);
+-- to_months(number) → interval
+to_months(2);
+-- to_weeks(number) → interval
+to_weeks(2);
+-- to_days(number) → interval
+to_days(2);
+-- to_hours(number) → interval
+to_hours(2);
+-- to_minutes(number) → interval
+to_minutes(2);
+-- to_seconds(number) → interval
+to_seconds(2);
+-- len(text or list) → integer
+len('abc');
+-- strlen(text) → integer
+strlen('né');
+-- ucase(text) → text
+ucase('abc');
+-- lcase(text) → text
+lcase('ABC');
+-- prefix(text, start text) → boolean
+prefix('abc', 'ab');
+-- suffix(text, ending text) → boolean
+suffix('abc', 'bc');
+-- string_split(text, separator text) → list
+string_split('a,b', ',');
+-- regexp_matches(text, pattern text[, options text]) → boolean
+-- Whether the pattern matches a part of the text.
+regexp_matches('abc', '^A', 'i');
+-- regexp_extract(text, pattern text[, group integer]) → text
+-- What the pattern or one of its groups matches; an empty text if it does not match.
+regexp_extract('abc123', '([a-z]+)([0-9]+)', 2);
+-- to_base64(bytes) → text
+to_base64('abc');
+-- from_base64(text) → bytes
+from_base64('YWJj');
+-- unhex(text) → bytes
+unhex('6162');
+-- unicode(text) → integer
+unicode('é');
+-- gen_random_uuid() → text
+length(gen_random_uuid());
+-- typeof(value) → text
+-- The name of the type of a value.
+typeof([1.5, 2]);
+-- pg_typeof(value) → text
+-- The same.
+pg_typeof(1);
+-- mod(a number, b number) → number
+mod(-7, 3);
+-- sign(number) → number
+sign(-2.5);
+-- isinf(number) → boolean
+isinf(CAST('-inf' AS DOUBLE));
+-- isfinite(number) → boolean
+isfinite(CAST('NaN' AS DOUBLE));
+-- if(condition boolean, a value, b value) → value
+if(1 > 2, 'yes', 'no');
+-- isnull(value) → boolean
+isnull(NULL);
+-- current_schema() → text
+current_schema();
+-- struct_extract(struct, field text) → value
+struct_extract({'a': 1, 'b': 2}, 'b');
+
 -- ## Aggregates
 -- count(value) → integer
 -- How many values are not NULL; `count(*)` counts rows.
@@ -623,6 +737,31 @@ kmeans_step([points, hours], [[4, 2], [9, 4]]);
 -- sum_product(matrix, matrix) → matrix
 -- The sum of products of matrices: see [kernels.md](kernels.md).
 sum_product(CAST([points] AS TENSOR(DOUBLE, 1, 1)), CAST([hours] AS TENSOR(DOUBLE, 1, 1)));
+
+-- ## Aggregates: of other systems
+-- count_if(condition boolean) → integer
+count_if(points > 3);
+-- list(value) → list
+list(points ORDER BY name);
+-- group_concat(text[, separator text]) → text
+-- The texts one behind the other, with a comma or another separator in between.
+group_concat(name ORDER BY name);
+-- first(value) → value
+first(name ORDER BY points);
+-- last(value) → value
+last(name ORDER BY points);
+-- arg_max(x value, y value) → value
+arg_max(name, points);
+-- arg_min(x value, y value) → value
+arg_min(name, points);
+-- approx_count_distinct(value) → integer
+approx_count_distinct(points);
+-- approx_quantile(number, fraction number) → number
+approx_quantile(points, 0.5);
+-- favg(number) → number
+favg(points);
+-- fsum(number) → number
+fsum(hours);
 
 -- ## Window functions
 -- row_number() → integer

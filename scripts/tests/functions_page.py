@@ -35,13 +35,13 @@ CLASSES = [
     (r"VARCHAR|String|Utf8", "text"),
     (r"BYTEA|Binary", "bytes"),
     (r"BOOLEAN|Boolean", "boolean"),
+    (r"INTERVAL|Interval|Duration", "interval"),
     (r"U?(TINY|SMALL|BIG)?INT|U?Int\d", "integer"),
     (r"DOUBLE|REAL|FLOAT|DECIMAL|HALFFLOAT|Float|Decimal", "number"),
     (r"TIMESTAMP.*WITH TIME ZONE|Timestamp\(.*TZ", "timestamp with time zone"),
     (r"TIMESTAMP|Timestamp", "timestamp"),
     (r"DATE|Date", "date"),
     (r"TIME|Time", "time"),
-    (r"INTERVAL|Interval|Duration", "interval"),
 ]
 NAMELESS = re.compile(r"(numeric_)?expression(_[xy]|\d)?|int|str")
 

@@ -117,13 +117,15 @@ struct Imported {
     size_bytes: u64,
     /// The table's segments and size, which a server does not report.
     segments: Option<u64>,
+    /// The columns by which the table is sorted; a server does not report them.
+    order_by: Vec<String>,
     elapsed_ms: f64,
 }
 
 impl From<ImportSummary> for Imported {
     fn from(summary: ImportSummary) -> Imported {
-        let ImportSummary { rows, rows_skipped, size_bytes, segments, elapsed_ms } = summary;
-        Imported { rows, rows_skipped, size_bytes, segments: Some(segments), elapsed_ms }
+        let ImportSummary { rows, rows_skipped, size_bytes, segments, order_by, elapsed_ms } = summary;
+        Imported { rows, rows_skipped, size_bytes, segments: Some(segments), order_by, elapsed_ms }
     }
 }
 
@@ -168,6 +170,13 @@ async fn load(place: &ImportTarget, args: &ImportArgs, table: &str, paths: &[Str
     let done = watch(work, &bar, &progress).await;
     bar.finish_and_clear();
     let summary = done?;
+    if !quiet && matches!(args.order_by.as_slice(), [auto] if auto.eq_ignore_ascii_case("auto")) {
+        note(match summary.order_by.first() {
+            Some(column) => format!("{table} is sorted by \"{column}\""),
+            None if args.append => format!("{table} has no order"),
+            None => format!("{table} is not sorted: no column has dates or timestamps"),
+        });
+    }
     for reason in progress.skip_reasons() {
         warn(format!("skipped: {reason}"));
     }

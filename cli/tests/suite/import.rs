@@ -106,10 +106,30 @@ fn an_order_of_auto_is_the_first_column_of_times() {
     place.write("numbers.csv", "id\n2\n1\n");
     place.write("named.csv", "day,auto\n2024-01-01,2\n2024-02-01,1\n");
     for (table, rows) in [("t", "2\n3\n1\n"), ("numbers", "2\n1\n"), ("named", "1\n2\n")] {
-        place.quiver(&["import", "--order-by", "auto", &format!("{table}.csv")]).ok();
+        let output = place.quiver(&["import", "--order-by", "auto", &format!("{table}.csv")]);
+        let note = match table {
+            "t" => "t is sorted by \"day\"",
+            "numbers" => "numbers is not sorted: no column has dates or timestamps",
+            _ => "named is sorted by \"auto\"",
+        };
+        assert!(output.status == 0 && output.err.contains(note), "{}", output.err);
         let column = if table == "named" { "auto" } else { "id" };
         let found = place.quiver(&["--format", "csv", "-c", &format!("select {column} from {table}")]).ok();
         assert_eq!(found, format!("{column}\n{rows}"), "{table}");
+    }
+}
+
+#[test]
+fn an_append_may_name_the_order_of_its_table_and_no_other() {
+    let place = Place::new();
+    place.write("t.csv", "id,day\n1,2024-03-01\n2,2024-01-01\n");
+    place.quiver(&["import", "--order-by", "day", "t.csv"]).ok();
+    for order in ["day", "Day", "auto"] {
+        place.quiver(&["import", "--append", "--order-by", order, "t.csv"]).ok();
+    }
+    for order in ["id", "day desc", "day,id"] {
+        let output = place.quiver(&["import", "--append", "--order-by", order, "t.csv"]);
+        assert!(output.status == 1 && output.err.contains("another order for the table \"t\""), "{}", output.err);
     }
 }
 

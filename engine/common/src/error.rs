@@ -165,7 +165,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     // A single letter would match any other.
     let allowed = if chars < 2 { 0 } else { (chars / 3).clamp(1, 3) };
     candidates
-        .map(|candidate| (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (strsim::osa_distance(&name, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

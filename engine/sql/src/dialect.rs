@@ -67,6 +67,15 @@ impl Dialect for QuiverDialect {
         }))
     }
 
+    /// `list_transform(l, x -> x + 1)`
+    fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+
     /// `1_000`
     fn supports_numeric_literal_underscores(&self) -> bool {
         true

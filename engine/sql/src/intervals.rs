@@ -1,7 +1,7 @@
 //! Interval literals, as in PostgreSQL.
 
 use arrow::compute::kernels::cast_utils::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
-use datafusion::sql::sqlparser::ast::{Expr, Value};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Interval, Value};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::significant_tokens::{is_word, significant};
@@ -32,6 +32,24 @@ pub fn name_units(tokens: &mut [TokenWithSpan]) {
 /// Rewrites a literal that Arrow reads differently: only with our parser do fractions of months become days.
 pub fn read_interval(expr: &mut Expr) {
     let Expr::Interval(interval) = expr else { return };
+    // `INTERVAL ('3') DAY`
+    while let Expr::Nested(inner) = interval.value.as_mut()
+        && matches!(inner.as_ref(), Expr::Value(_) | Expr::Nested(_))
+    {
+        interval.value = std::mem::replace(inner, Box::new(Expr::value(Value::Null)));
+    }
+    let is_literal = match interval.value.as_ref() {
+        Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
+        value => matches!(value, Expr::Value(_)),
+    };
+    if !is_literal && let Some(unit) = &interval.leading_field {
+        // `INTERVAL (a + 1) DAY`
+        let one = Expr::Value(Value::SingleQuotedString(format!("1 {unit}")).with_empty_span());
+        let one = Expr::Interval(Interval { value: Box::new(one), leading_field: None, ..interval.clone() });
+        let number = Expr::Nested(std::mem::replace(&mut interval.value, Box::new(Expr::value(Value::Null))));
+        *expr = Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(number), op: BinaryOperator::Multiply, right: Box::new(one) }));
+        return;
+    }
     let has_more = interval.last_field.is_some() || interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some();
     let said = match interval.value.as_ref() {
         Expr::Value(value) => match &value.value {

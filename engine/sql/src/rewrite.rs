@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, TableFactor, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, TableFactor, VisitMut, VisitorMut};
 
 use super::arrays::select_region;
 use super::at_time_zone::move_to_zone;
 use super::balanced_operators::balance;
+use super::defined_functions::{expand, name_defined_item};
 use super::distinct_on::find_places;
 use super::except_all::rewrite_set_all;
 use super::fetch::rewrite_fetch;
@@ -16,6 +17,7 @@ use super::intervals::read_interval;
 use super::merged_columns::merge_columns;
 use super::named_arguments::pack_named_arguments;
 use super::named_windows::inline_named_windows;
+use super::order_all::number_all;
 use super::power::{rewrite_power, sign_first};
 use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
@@ -46,12 +48,13 @@ impl VisitorMut for Rewriting {
         let placed = find_places(select);
         spread_columns(&mut select.group_by);
         select.projection.iter_mut().for_each(name_quantified_item);
+        select.projection.iter_mut().for_each(name_defined_item);
         into_flow(checked.and(placed))
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         let spelt = each_select_mut(&mut query.body, query.order_by.as_mut(), &mut inline_named_windows);
-        let limited = spelt.and_then(|()| rewrite_fetch(query));
+        let limited = spelt.and_then(|()| rewrite_fetch(query)).and_then(|()| number_all(query));
         into_flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
     }
 
@@ -74,8 +77,19 @@ impl VisitorMut for Rewriting {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         name_quantified(expr);
         read_interval(expr);
-        let replaced =
-            keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| rewrite_power(expr));
+        divide_whole(expr);
+        let replaced = expand(expr)
+            .and_then(|()| keep_unknown(expr))
+            .and_then(|()| replace_similar(expr))
+            .and_then(|()| replace_escape(expr))
+            .and_then(|()| rewrite_power(expr));
         into_flow(replaced.and_then(|()| move_to_zone(expr)).and_then(|()| select_region(expr)))
+    }
+}
+
+/// `a // b` divides as `a / b` does of whole numbers.
+fn divide_whole(expr: &mut Expr) {
+    if let Expr::BinaryOp { op: op @ (BinaryOperator::DuckIntegerDivide | BinaryOperator::MyIntegerDivide), .. } = expr {
+        *op = BinaryOperator::Divide;
     }
 }

@@ -11,8 +11,8 @@ use common::error::{EngineError, nearest};
 
 /// Our names, and DataFusion's names for them.
 const NAMES: [(&str, &str); 8] = [
-    ("threads", "datafusion.execution.target_partitions"),
-    ("batch_size", "datafusion.execution.batch_size"),
+    ("threads", TARGET_PARTITIONS),
+    ("batch_size", BATCH_SIZE),
     ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
     ("pushdown", engine_settings::PUSHDOWN),
@@ -21,6 +21,10 @@ const NAMES: [(&str, &str); 8] = [
     // PostgreSQL's name; a plain number means milliseconds there as well.
     ("statement_timeout", engine_settings::STATEMENT_TIMEOUT),
 ];
+
+const TARGET_PARTITIONS: &str = "datafusion.execution.target_partitions";
+
+const BATCH_SIZE: &str = "datafusion.execution.batch_size";
 
 /// The dialect cannot be changed: the rewrites of tokens depend on it.
 const DIALECT: &str = "datafusion.sql_parser.dialect";
@@ -85,6 +89,11 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
         let message = format!("there is no time zone \"{}\"", set.value);
         let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
         return Err(EngineError::Sql { message, position: None, hint });
+    }
+    // With 0 threads, DataFusion would take as many as there are cores.
+    if [TARGET_PARTITIONS, BATCH_SIZE].contains(&set.variable.as_str()) && set.value.parse() == Ok(0) {
+        let hint = Some(format!("it is 1 or more; RESET {name} restores its first value"));
+        return Err(EngineError::Sql { message: format!("the setting {name} cannot be 0"), position: None, hint });
     }
     // DataFusion's error has the words of Rust's parsers.
     if let Err(error) = known.clone().set(&set.variable, &set.value)

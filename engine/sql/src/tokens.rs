@@ -16,6 +16,8 @@ pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, 
     plain_numbers(&mut tokens)?;
     quote_non_reserved_keywords(&mut tokens);
     name_units(&mut tokens);
+    plain_materialized(&mut tokens);
+    power_of_stars(&mut tokens);
     Ok(tokens)
 }
 
@@ -132,6 +134,43 @@ pub fn unnest_alone(tokens: &mut [TokenWithSpan]) {
             tokens[three[0]].token = Token::Whitespace(Whitespace::Space);
         }
     }
+}
+
+/// `WITH t AS [NOT] MATERIALIZED (SELECT …)` says how the query is computed and not what it is: what is read twice is computed once here.
+fn plain_materialized(tokens: &mut [TokenWithSpan]) {
+    if !tokens.iter().any(|token| is_word(&token.token, "MATERIALIZED")) {
+        return;
+    }
+    let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
+    for at in 1..words.len().saturating_sub(2) {
+        let token = |at: usize| &tokens[words[at]].token;
+        let begins_query = |at: usize| ["SELECT", "WITH", "VALUES", "FROM", "TABLE"].iter().any(|word| is_word(token(at), word));
+        let is_before_query = *token(at + 1) == Token::LParen && (begins_query(at + 2) || *token(at + 2) == Token::LParen);
+        if !is_word(token(at), "MATERIALIZED") || !is_before_query {
+            continue;
+        }
+        let not = at >= 2 && is_word(token(at - 1), "NOT");
+        let first = if not { at - 1 } else { at };
+        if is_word(token(first - 1), "AS") {
+            words[first..=at].iter().for_each(|word| tokens[*word].token = Token::Whitespace(Whitespace::Space));
+        }
+    }
+}
+
+/// `a ** b` is `a ^ b`.
+fn power_of_stars(tokens: &mut Vec<TokenWithSpan>) {
+    let is_power = |pair: &[TokenWithSpan]| matches!(pair, [first, second] if first.token == Token::Mul && second.token == Token::Mul);
+    if !tokens.windows(2).any(is_power) {
+        return;
+    }
+    let mut changed: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens.drain(..) {
+        match changed.last_mut() {
+            Some(last) if last.token == Token::Mul && token.token == Token::Mul => last.token = Token::Caret,
+            _ => changed.push(token),
+        }
+    }
+    *tokens = changed;
 }
 
 /// DuckDB's type `STRUCT(a INT, b TEXT)` becomes `STRUCT<a INT, b TEXT>`. In a call of the function `struct` no type follows a name.

@@ -52,6 +52,8 @@ pub struct ImportSummary {
     /// The size of the table after the import, on disk.
     pub size_bytes: u64,
     pub segments: u64,
+    /// The columns by which the table is sorted.
+    pub order_by: Vec<String>,
     pub elapsed_ms: f64,
 }
 
@@ -61,6 +63,7 @@ pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: Fil
     let progress = scan.progress();
     let loading = loading(ctx, &options, scan)?;
     let writer = loading.writer(ctx)?.in_segments()?;
+    let order_by = loading.target.cluster_key.iter().map(|key| key.column.clone()).collect();
     let stream = loading.start(ctx).await?;
     let rows = writer.write_all(stream).await?.commit("IMPORT").await?;
     let table = ctx.catalog.now()?.snapshot.table(&options.namespace, &options.table)?;
@@ -69,6 +72,7 @@ pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: Fil
         rows_skipped: progress.rows_skipped(),
         size_bytes: table.as_ref().map_or(0, |table| table.size_bytes()),
         segments: table.as_ref().map_or(0, |table| table.segments().len() as u64),
+        order_by,
         elapsed_ms: started.elapsed().as_secs_f64() * 1e3,
     })
 }
@@ -139,12 +143,13 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
         (Some(_), LoadMode::Create) => Err(StoreError::is_taken("table", &namespace, &table).into()),
         (None, LoadMode::AppendExisting) => Err(StoreError::no_table(&namespace, &table).into()),
         (Some(existing), LoadMode::Append | LoadMode::AppendExisting) => {
-            if !options.order_by.is_empty() {
-                let hint = "the order of a table is set when it is made";
-                return Err(EngineError::unsupported(format!("another order for the table \"{table}\""), Some(hint)));
-            }
             let record = existing.record();
             let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
+            let is_kept = options.order_by.is_empty() || is_auto(&options.order_by, &schema);
+            if !is_kept && key_of(&schema, &key_columns(&options.order_by, &schema)?)? != cluster_key {
+                let hint = "rows that are added keep the order of the table; ALTER TABLE … SET ORDER BY changes it";
+                return Err(EngineError::unsupported(format!("another order for the table \"{table}\""), Some(hint)));
+            }
             let what = WriteMode::Existing { id: record.id, replace: false };
             let mut defaults = planned_defaults(&ctx.engine.rules, existing);
             let missing = source.missing(&schema);
@@ -168,14 +173,18 @@ fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut sour
 
 /// For [`AUTO`], the first column of times, if there is one: queries that want a part of a table mostly want a time of it.
 fn key_columns(order_by: &[String], schema: &Schema) -> Result<Vec<KeyColumn>, EngineError> {
-    match order_by {
-        [auto] if auto.eq_ignore_ascii_case(AUTO) && !schema.fields().iter().any(|field| field.name().eq_ignore_ascii_case(AUTO)) => {
-            let is_time = |field: &&FieldRef| matches!(field.data_type(), DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
-            let column = schema.fields().iter().find(is_time).map(|field| field.name().clone());
-            Ok(column.into_iter().map(|name| KeyColumn { name, descending: false, nulls_first: None }).collect())
-        }
-        columns => columns.iter().map(|column| KeyColumn::of_text(column)).collect(),
+    if !is_auto(order_by, schema) {
+        return order_by.iter().map(|column| KeyColumn::of_text(column)).collect();
     }
+    let is_time = |field: &&FieldRef| matches!(field.data_type(), DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
+    let column = schema.fields().iter().find(is_time).map(|field| field.name().clone());
+    Ok(column.into_iter().map(|name| KeyColumn { name, descending: false, nulls_first: None }).collect())
+}
+
+/// A column of this name is that column.
+fn is_auto(order_by: &[String], schema: &Schema) -> bool {
+    let names = |name: &str| name.eq_ignore_ascii_case(AUTO);
+    matches!(order_by, [auto] if names(auto)) && !schema.fields().iter().any(|field| names(field.name()))
 }
 
 /// A file without NULLs does not promise that the next one has none.

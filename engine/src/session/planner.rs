@@ -14,7 +14,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use crate::dml::RowChangePlanner;
 use kernels::matrix::{ProductPlanner, with_products};
 use semantics::functions::with_computed_values;
-use semantics::optimizer::{CommonSubplansPlanner, with_common_subplans, with_null_safe_keys, with_operator_columns};
+use semantics::optimizer::{
+    CommonSubplansPlanner, with_common_subplans, with_null_safe_keys, with_operator_columns, with_unique_group_names,
+};
 use table::user_tables::UserTablePlanner;
 
 #[derive(Debug)]
@@ -37,6 +39,8 @@ impl QueryPlanner for StatementPlanner {
         let plan = multiplied.as_ref().unwrap_or(plan);
         let keyed = with_null_safe_keys(plan)?;
         let plan = keyed.as_ref().unwrap_or(plan);
+        let named = with_unique_group_names(plan)?;
+        let plan = named.as_ref().unwrap_or(plan);
         let computed = with_computed_values(plan)?;
         let plan = computed.as_ref().unwrap_or(plan);
         let changed = with_operator_columns(plan)?;

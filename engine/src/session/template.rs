@@ -17,6 +17,7 @@ use common::cancellable_rules::{
 };
 use semantics::cancel;
 use semantics::functions;
+use semantics::functions::intervals::IntervalOperators;
 use semantics::functions::list_operators::ListOperators;
 use semantics::functions::scalar::SubstringOfBytes;
 use semantics::functions::untyped_nulls::UntypedNulls;
@@ -40,7 +41,7 @@ fn template(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(engine.session_config())
         .with_runtime_env(Arc::clone(&engine.runtime))
-        .with_expr_planners(vec![Arc::new(UntypedNulls), Arc::new(ListOperators), Arc::new(SubstringOfBytes)])
+        .with_expr_planners(vec![Arc::new(UntypedNulls), Arc::new(ListOperators), Arc::new(IntervalOperators), Arc::new(SubstringOfBytes)])
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))

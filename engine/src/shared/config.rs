@@ -40,6 +40,9 @@ pub fn config(engine: SessionDefaults) -> SessionConfig {
     // 1.5 is a decimal, as in the SQL standard and most other systems.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
+    // The rows of `SELECT * FROM (SELECT … ORDER BY x) LIMIT 5` are the first ones of that order, as elsewhere. The rule `useless_orders` drops
+    // an order that is forgotten.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     // Below an aggregate DataFusion compares the nullability of plan and operators, and refuses a difference. Its plans are wrong there:
     // a UNION keeps the nullability that it was created with, but some of its inputs become nullable later: a subquery that becomes a join,
     // such as `(SELECT count(*) > 1 …)`, and a group of intervals, which becomes an aggregate. And `x IS TRUE` is never NULL in a plan,

@@ -16,6 +16,7 @@ use common::error::{EngineError, nearest};
 use common::file_format::is_file_name;
 use common::names::SYSTEM;
 use sql::alias_hint::similar_alias;
+use sql::defined_functions::defined_names;
 use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
 use sql::value_position::position_of_evaluation;
 use sql::versions::base_name;
@@ -238,7 +239,7 @@ fn near_function(state: &SessionState, name: &str) -> Option<String> {
 pub fn function_names(state: &SessionState) -> Vec<String> {
     let scalar = state.scalar_functions().keys();
     let names = scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
-    let mut names: Vec<String> = names.cloned().collect();
+    let mut names: Vec<String> = names.cloned().chain(defined_names().map(str::to_string)).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -6,6 +6,7 @@ pub mod explain_error;
 pub mod key_groups;
 mod ordered_subqueries;
 pub mod plan;
+mod select_aliases;
 pub mod summarize;
 pub mod temporary_names;
 pub mod views;

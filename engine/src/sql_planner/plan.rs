@@ -18,6 +18,7 @@ use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
 use super::ordered_subqueries::{has_ordered_subquery, with_subqueries_below};
+use super::select_aliases::with_select_aliases;
 use super::wildcards::expand_wildcards;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
@@ -32,6 +33,7 @@ use sql::order_names::{Mention, certain_results, order_by_input};
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
 use sql::same_tables::qualify_same_tables;
+use sql::semi_joins::keep_left;
 use sql::unique_names::{alias_as_written, alias_duplicate_columns, name_casts, with_needed_aliases};
 use sql::unnamed_subqueries::name_subqueries;
 use sql::walk::{sql_statement_mut, walk_statement};
@@ -117,11 +119,15 @@ async fn describe(tables: &mut StatementTables<'_>, query: Statement) -> Result<
 
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
+    keep_left(&mut statement);
     qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
     name_files(&mut statement);
     tables.expand_functions(&mut statement).await?;
-    expand_wildcards(tables, &mut statement, with_unique_names).await?;
+    let with_aliases = |tables: &StatementTables<'_>, statement: &Statement| {
+        with_select_aliases(tables, statement, |statement| with_unique_names(tables, statement))
+    };
+    expand_wildcards(tables, &mut statement, with_aliases).await?;
     rewrite(&mut statement)?;
     check_clauses(tables.state, &mut statement)?;
     tables.resolve(&statement).await?;
@@ -129,15 +135,16 @@ pub async fn planned(tables: &mut StatementTables<'_>, mut statement: Statement)
         return with_choice_shapes(with_array_calls(tables, statement)?);
     }
     let is_ordered = has_ordered_subquery(&statement);
-    let planned = with_key_groups(tables, statement)?;
+    let planned = with_select_aliases(tables, &statement, |statement| with_key_groups(tables, statement))?;
     with_choice_shapes(if is_ordered { with_subqueries_below(planned)? } else { planned })
 }
 
-fn with_key_groups(tables: &StatementTables<'_>, mut statement: Statement) -> Result<LogicalPlan> {
-    let error = match with_referenced_columns(tables, &statement) {
-        Err(error) if may_be_about_groups(&statement) && is_about_groups(&error) => error,
+fn with_key_groups(tables: &StatementTables<'_>, statement: &Statement) -> Result<LogicalPlan> {
+    let error = match with_referenced_columns(tables, statement) {
+        Err(error) if may_be_about_groups(statement) && is_about_groups(&error) => error,
         planned => return planned,
     };
+    let mut statement = statement.clone();
     let planned = if add_keys(tables, &mut statement) { with_referenced_columns(tables, &statement) } else { Err(error) };
     match planned {
         Err(error) if is_about_groups(&error) => {

@@ -450,3 +450,19 @@ fn what_is_compared_with_is_distinct_from_may_have_a_pattern() {
     let header = db.run("SELECT 1 IS DISTINCT FROM 2 AND true").batches[0].schema().field(0).name().clone();
     assert_eq!(header, "1 IS DISTINCT FROM 2 AND true");
 }
+
+/// The keys of the groups were found by their name, and both were the first one: 50 rows of 10,000 were joined.
+#[test]
+fn groups_by_columns_of_one_name_are_joined_by_each_of_them() {
+    let db = Db::new();
+    db.run("SET datafusion.optimizer.hash_join_single_partition_threshold = 0");
+    db.run("SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0");
+    for (table, rows) in [("a", 1000), ("b", 50)] {
+        db.run(&format!("CREATE TABLE {table} AS SELECT value AS id, value % 5 AS k FROM generate_series(1, {rows}) AS s (value)"));
+    }
+    db.run("CREATE TABLE t AS SELECT a.id AS p, b.id AS q FROM a JOIN b ON a.k = b.k");
+    let groups = "(SELECT a.id, b.id, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.id, b.id) AS g (x, y, n)";
+    for condition in ["t.q = g.y AND t.p = g.x", "t.p = g.x AND t.q = g.y"] {
+        assert_eq!(db.rows(&format!("SELECT count(*), sum(n) FROM t JOIN {groups} ON {condition}")), ["10000|10000"]);
+    }
+}

@@ -28,5 +28,5 @@ pub async fn load(session: &RemoteSession, load: &Load<'_>, scan: FileScan) -> R
     let is_it = |table: &TableListing| table.schema == load.namespace && table.name == load.name;
     let tables = session.tables().await.map_err(|error| CliError::from(StatementError::from(error)))?;
     let size_bytes = tables.into_iter().find(is_it).and_then(|table| table.size_bytes).unwrap_or(0);
-    Ok(Imported { rows, rows_skipped: progress.rows_skipped(), size_bytes, segments: None, elapsed_ms })
+    Ok(Imported { rows, rows_skipped: progress.rows_skipped(), size_bytes, segments: None, order_by: Vec::new(), elapsed_ms })
 }

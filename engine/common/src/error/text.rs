@@ -48,7 +48,12 @@ pub fn feature(message: &str) -> String {
     }
     for start in ["Unsupported ast node in sqltorel: ", "Unsupported ", "SQL statement: ", "The "] {
         if let Some(rest) = text.strip_prefix(start) {
-            text = if start.contains("ast node") { format!("the expression {rest}") } else { rest.to_string() };
+            text = match start.contains("ast node") {
+                // Outside of calls it is the operator of JSON.
+                true if rest.starts_with("Lambda") => "the operator ->".to_string(),
+                true => format!("the expression {rest}"),
+                false => rest.to_string(),
+            };
         }
     }
     let mut text = text.trim_end_matches([':', ' ', '.', '!']);
@@ -172,6 +177,6 @@ mod tests {
         assert_eq!(without_tree("no column \"a { b\""), "no column \"a { b\"");
         let dotted = feature("Dot access not supported for non-string expr: Identifier(Ident { value: \"a\" })");
         assert_eq!(dotted, "a dot before a field of an expression, where ['field'] stands behind it,");
-        assert_eq!(feature("Unsupported ast node in sqltorel: Lambda { a: 1 }"), "the expression Lambda");
+        assert_eq!(feature("Unsupported ast node in sqltorel: Lambda { a: 1 }"), "the operator ->");
     }
 }

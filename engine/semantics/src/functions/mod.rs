@@ -52,6 +52,7 @@ pub use nearest_floats::{
 };
 pub use operator_chain::chain_as_operators;
 pub use operator_chain::{AnalyzerRules, Steps, is_operator_chain, operator_chain};
+pub(crate) use ranks::{is_row_number, rank, row_number};
 pub use scalar::of_elements;
 pub use sliding::sliding_accumulator;
 use sum::checked_sum;

@@ -13,11 +13,27 @@ use datafusion::functions_window::rank::{dense_rank_udwf, rank_udwf};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::window_state::WindowAggState;
-use datafusion::logical_expr::{Documentation, LimitEffect, PartitionEvaluator, Signature, WindowUDF, WindowUDFImpl};
+use datafusion::logical_expr::{
+    Documentation, Expr, LimitEffect, PartitionEvaluator, Signature, WindowFunctionDefinition, WindowUDF, WindowUDFImpl,
+};
 use datafusion::physical_expr::PhysicalExpr;
 
 pub fn ranks() -> impl Iterator<Item = WindowUDF> {
     [row_number_udwf(), rank_udwf(), dense_rank_udwf(), ntile_udwf()].into_iter().map(|inner| WindowUDF::from(Rank { inner }))
+}
+
+/// The call that numbers rows, for plans that are made without a session.
+pub fn row_number() -> Expr {
+    WindowUDF::from(Rank { inner: row_number_udwf() }).call(Vec::new())
+}
+
+/// The same for ranks.
+pub fn rank() -> Expr {
+    WindowUDF::from(Rank { inner: rank_udwf() }).call(Vec::new())
+}
+
+pub fn is_row_number(function: &WindowFunctionDefinition) -> bool {
+    matches!(function, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number")
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

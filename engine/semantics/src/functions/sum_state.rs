@@ -14,25 +14,6 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use super::overflow::out_of_range;
 use super::{accumulates_as, accumulates_groups_as};
 
-/// The sum of some values; `None` if it left the range of its type.
-fn add_all<T: ArrowPrimitiveType>(mut sum: T::Native, values: &PrimitiveArray<T>) -> Option<T::Native> {
-    let mut add = |slice: &[T::Native]| {
-        slice.iter().try_for_each(|value| {
-            sum = sum.add_checked(*value).ok()?;
-            Some(())
-        })
-    };
-    match values.nulls().filter(|nulls| nulls.null_count() > 0) {
-        None => add(values.values())?,
-        Some(nulls) => {
-            for (start, end) in nulls.valid_slices() {
-                add(&values.values()[start..end])?;
-            }
-        }
-    }
-    Some(sum)
-}
-
 /// The bytes of a decimal can hold more digits than its precision allows.
 fn fits<T: ArrowPrimitiveType>(value: &T::Native, data_type: &DataType) -> bool {
     let scalar = match ScalarValue::new_primitive::<T>(Some(*value), data_type) {
@@ -56,7 +37,10 @@ fn overflow(data_type: &DataType) -> datafusion::common::DataFusionError {
 
 /// One sum, also over a window frame.
 pub struct CheckedSumState<T: ArrowPrimitiveType> {
+    /// The sum without what left the range of the type.
     sum: T::Native,
+    /// How often the sum left its range upwards, minus how often downwards: the whole sum is in range if this is 0.
+    wraps: i64,
     count: u64,
     data_type: DataType,
     /// The state over a frame is its sum and its count.
@@ -65,11 +49,27 @@ pub struct CheckedSumState<T: ArrowPrimitiveType> {
 
 impl<T: ArrowPrimitiveType> CheckedSumState<T> {
     pub fn new(data_type: &DataType, is_sliding: bool) -> Self {
-        CheckedSumState { sum: T::default_value(), count: 0, data_type: data_type.clone(), is_sliding }
+        CheckedSumState { sum: T::default_value(), wraps: 0, count: 0, data_type: data_type.clone(), is_sliding }
     }
 
     fn valid(values: &PrimitiveArray<T>) -> u64 {
         (values.len() - values.null_count()) as u64
+    }
+
+    fn add(&mut self, values: &[T::Native]) {
+        for value in values {
+            self.sum = self.sum.add_checked(*value).unwrap_or_else(|_| {
+                self.wraps += if value.is_lt(T::Native::ZERO) { -1 } else { 1 };
+                self.sum.add_wrapping(*value)
+            });
+        }
+    }
+
+    fn subtract(&mut self, value: T::Native) {
+        self.sum = self.sum.sub_checked(value).unwrap_or_else(|_| {
+            self.wraps += if value.is_lt(T::Native::ZERO) { 1 } else { -1 };
+            self.sum.sub_wrapping(value)
+        });
     }
 }
 
@@ -82,7 +82,10 @@ impl<T: ArrowPrimitiveType> fmt::Debug for CheckedSumState<T> {
 impl<T: ArrowPrimitiveType> Accumulator for CheckedSumState<T> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        self.sum = add_all(self.sum, values).ok_or_else(|| overflow(&self.data_type))?;
+        match values.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => self.add(values.values()),
+            Some(nulls) => nulls.valid_slices().for_each(|(start, end)| self.add(&values.values()[start..end])),
+        }
         self.count += Self::valid(values);
         Ok(())
     }
@@ -93,9 +96,7 @@ impl<T: ArrowPrimitiveType> Accumulator for CheckedSumState<T> {
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let values = values[0].as_primitive::<T>();
-        for value in values.iter().flatten() {
-            self.sum = self.sum.sub_checked(value).map_err(|_| overflow(&self.data_type))?;
-        }
+        values.iter().flatten().for_each(|value| self.subtract(value));
         self.count -= Self::valid(values);
         Ok(())
     }
@@ -110,7 +111,7 @@ impl<T: ArrowPrimitiveType> Accumulator for CheckedSumState<T> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        if self.count > 0 && !fits::<T>(&self.sum, &self.data_type) {
+        if self.wraps != 0 || self.count > 0 && !fits::<T>(&self.sum, &self.data_type) {
             return Err(overflow(&self.data_type));
         }
         ScalarValue::new_primitive::<T>((self.count > 0).then_some(self.sum), &self.data_type)

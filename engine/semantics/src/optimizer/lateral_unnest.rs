@@ -25,7 +25,7 @@ pub fn lateral_unnest(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// The join as a plan of the rows to its left; `None` for other joins.
-fn of_left_rows(join: &Join) -> Result<Option<LogicalPlan>> {
+pub fn of_left_rows(join: &Join) -> Result<Option<LogicalPlan>> {
     let right = match join.right.as_ref() {
         LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => input.as_ref(),
         right => right,

@@ -45,7 +45,10 @@ mod set_comparisons;
 mod single_rows;
 mod topk_keys;
 mod union_shapes;
+mod unique_group_names;
 mod unnested;
+mod unnesting;
+mod useless_orders;
 mod values_subqueries;
 mod volatile_values;
 mod window_arguments;
@@ -65,6 +68,7 @@ pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;
 pub use physical_rules::physical_optimizer_rules;
 pub use range_frames::RangeFrames;
+pub use unique_group_names::with_unique_group_names;
 pub use volatile_values::VolatileValues;
 
 use std::sync::Arc;
@@ -77,6 +81,9 @@ use rule::{Rule, analyzer_rule};
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = vec![analyzer_rule("inline_functions", inline_functions::inline_functions)];
+    rules.push(analyzer_rule("useless_orders", useless_orders::without_useless_orders));
+    // Operands get one type afterwards, also those of the new conditions.
+    rules.push(analyzer_rule("unnesting", unnesting::unnested_subqueries));
     rules.extend(float_decimals::analyzer_rules());
     rules.push(analyzer_rule("date_frames", date_frames::date_frames));
     rules.push(analyzer_rule("window_arguments", window_arguments::window_arguments));

@@ -31,6 +31,11 @@ use common::error::EngineError;
 static ONLY_ROW: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Immutable) })));
 
+/// The function that takes the value of a struct of it and of the number of rows, if that is one. The second argument is of the outer row.
+pub fn only_row() -> &'static ScalarUDF {
+    &ONLY_ROW
+}
+
 /// Runs once the types are known.
 pub fn single_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
@@ -90,7 +95,7 @@ fn outer_column(subquery: &Subquery, schema: &DFSchema) -> Option<Expr> {
 }
 
 /// Whether nothing limits the number of rows or selects among them.
-fn has_plain_rows(plan: &LogicalPlan) -> Result<bool> {
+pub fn has_plain_rows(plan: &LogicalPlan) -> Result<bool> {
     let mut is_plain = plan.schema().fields().len() == 1 && plan.max_rows().is_none_or(|rows| rows > 1);
     plan.apply(|node| {
         use LogicalPlan::{Filter, Join, Projection, SubqueryAlias, TableScan};

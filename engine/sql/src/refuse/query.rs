@@ -81,9 +81,7 @@ fn check_order_by(order_by: &OrderBy) -> Refusal {
     unless(interpolate.is_none(), "INTERPOLATE of ORDER BY", "join a series of all values, as of generate_series()")?;
     match kind {
         OrderByKind::Expressions(keys) => keys.iter().try_for_each(check_key_of_query),
-        OrderByKind::All(OrderByOptions { asc: _, nulls_first: _ }) => {
-            no("ORDER BY ALL", "name the columns, or count them as in ORDER BY 1, 2")
-        }
+        OrderByKind::All(OrderByOptions { asc: _, nulls_first: _ }) => YES,
     }
 }
 

@@ -79,8 +79,8 @@ pub fn check_join(join: &Join) -> Refusal {
         JoinOperator::FullOuter(constraint) => (constraint, true),
         JoinOperator::LeftSemi(constraint) | JoinOperator::RightSemi(constraint) => (constraint, true),
         JoinOperator::LeftAnti(constraint) | JoinOperator::RightAnti(constraint) => (constraint, true),
+        JoinOperator::Semi(constraint) | JoinOperator::Anti(constraint) => (constraint, true),
         JoinOperator::CrossJoin(constraint) => (constraint, false),
-        JoinOperator::Semi(_) | JoinOperator::Anti(_) => return no("SEMI JOIN and ANTI JOIN", "write LEFT SEMI JOIN or LEFT ANTI JOIN"),
         JoinOperator::CrossApply | JoinOperator::OuterApply => return no("CROSS APPLY and OUTER APPLY", "use LATERAL, or a window"),
         JoinOperator::AsOf { match_condition: _, constraint: _ } => {
             return no("ASOF JOIN", "join on the conditions, and keep the last row of each with QUALIFY row_number() OVER (…) = 1");

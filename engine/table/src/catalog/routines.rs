@@ -1,5 +1,6 @@
 //! The functions of users in `information_schema.routines` and `parameters`, next to those that Quiver brings along.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt8Array, UInt64Array};
@@ -11,18 +12,20 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 
 use super::user_functions::UserFunction;
 use common::names::CATALOG;
+use pmem_store::DEFAULT_NAMESPACE;
+use sql::defined_functions::{DefinedFunction, defined_functions};
 use sql::functions::FunctionDefinition;
 
 pub const ROUTINES: &str = "routines";
 pub const PARAMETERS: &str = "parameters";
 
-/// The rows of DataFusion's table, and those of these functions.
+/// The rows of DataFusion's table, those of functions that stand for an expression, and those of these functions.
 pub fn with_functions(table: Arc<dyn TableProvider>, name: &str, functions: &[UserFunction]) -> Result<Arc<dyn TableProvider>> {
-    if functions.is_empty() {
-        return Ok(table);
-    }
-    let rows = if name == ROUTINES { routines(table.schema(), functions)? } else { parameters(table.schema(), functions)? };
-    let own = MemTable::try_new(table.schema(), vec![vec![rows]])?;
+    let rows = match name {
+        ROUTINES => vec![defined(table.schema())?, routines(table.schema(), functions)?],
+        _ => vec![parameters(table.schema(), functions)?],
+    };
+    let own = MemTable::try_new(table.schema(), vec![rows])?;
     let own = LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(own)), None)?.build()?;
     let all = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.union(own)?.build()?;
     Ok(Arc::new(ViewTable::new(all, None)))
@@ -52,6 +55,31 @@ fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch
         text(&|_, definition| Some(definition.kind_word().to_uppercase())),
         text(&|function, _| function.object.comment.clone()),
         text(&|function, definition| Some(format!("{}({})", function.object.name, definition.parameters_text()))),
+    ];
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+fn defined(schema: SchemaRef) -> Result<RecordBatch> {
+    // A name with several definitions has the row of the first one.
+    let mut names = HashSet::new();
+    let rows: Vec<DefinedFunction> = defined_functions().filter(|function| names.insert(function.name)).collect();
+    let text =
+        |value: &dyn Fn(&DefinedFunction) -> Option<String>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<StringArray>()) };
+    let (catalog, namespace) = (text(&|_| Some(CATALOG.into())), text(&|_| Some(DEFAULT_NAMESPACE.into())));
+    let name = text(&|function| Some(function.name.into()));
+    let columns = vec![
+        Arc::clone(&catalog),
+        Arc::clone(&namespace),
+        Arc::clone(&name),
+        catalog,
+        namespace,
+        name,
+        text(&|_| Some("FUNCTION".into())),
+        Arc::new(BooleanArray::from(vec![None; rows.len()])),
+        text(&|_| None),
+        text(&|function| Some(if function.is_aggregate { "AGGREGATE" } else { "SCALAR" }.into())),
+        text(&|function| Some(format!("Stands for `{}`.", function.body))),
+        text(&|function| Some(format!("{}({})", function.first_name, function.parameters))),
     ];
     Ok(RecordBatch::try_new(schema, columns)?)
 }

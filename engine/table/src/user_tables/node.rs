@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
@@ -33,14 +33,8 @@ impl UserTable {
     pub fn plan(function: &Arc<TableFunction>, inputs: Vec<LogicalPlan>) -> Result<LogicalPlan> {
         let schema = Arc::new(DFSchema::try_from(Arc::clone(&function.columns))?);
         let is_ordered = inputs.iter().map(|input| has_order(function, input)).collect::<Result<Vec<bool>>>()?;
-        // DataFusion's planner drops an order in FROM that has no limit (`optimize_subquery_sort`). This one is none, and an optimizer rule
-        // removes it.
-        let inputs = inputs.into_iter().zip(&is_ordered).map(|(input, is_ordered)| match is_ordered {
-            true => LogicalPlanBuilder::from(input).limit(0, None)?.build(),
-            false => Ok(input),
-        });
-        let (function, inputs) = (Arc::clone(function), inputs.collect::<Result<Vec<_>>>()?);
-        Ok(LogicalPlan::Extension(Extension { node: Arc::new(UserTable { function, inputs, is_ordered, schema }) }))
+        let node = UserTable { function: Arc::clone(function), inputs, is_ordered, schema };
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
     fn name(&self) -> &str {

@@ -90,7 +90,7 @@ fn key_type(lower: Offset, upper: Offset, order_by: &[Sort], schema: &DFSchema, 
         return Err(PlanError::invalid(format!("a range with {} keys, where one is needed", order_by.len()), place).into());
     };
     match key.expr.get_type(schema)? {
-        key if key.is_integer() => Ok(key),
+        key if key.is_integer() || matches!(key, DataType::Decimal128(..)) => Ok(key),
         other => Err(PlanError::unsupported(format!("a range of a number of {other}"), place).into()),
     }
 }

@@ -153,7 +153,9 @@ fn frame_bound(frame_bound: &WindowFrameBound, is_start: bool, key: Option<&Data
 
 fn whole_number(offset: &ScalarValue, key: Option<&DataType>) -> Result<i64, Refusal> {
     let refused = || Refusal::new(format!("a window's offset of {offset}"), "plans have whole numbers there, over whole numbers");
-    if key.is_some_and(|key| !is_signed(key)) || !offset.data_type().is_integer() {
+    let is_whole = |data_type: &DataType| data_type.is_integer() || matches!(data_type, DataType::Decimal128(_, 0));
+    let adds_to = |key: &DataType| is_signed(key) || matches!(key, DataType::Decimal128(..));
+    if !key.is_none_or(adds_to) || !is_whole(&offset.data_type()) {
         return Err(refused());
     }
     match offset.cast_to(&DataType::Int64) {

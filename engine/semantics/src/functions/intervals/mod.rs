@@ -4,12 +4,14 @@
 //! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] insert it
 //! - [`lists`] — functions of lists that have intervals inside
 //! - [`parts`] — `extract` and `date_part`
+//! - [`scale`] — products and quotients with numbers
 
 mod compared;
 mod grouped;
 mod length;
 mod lists;
 mod parts;
+mod scale;
 
 use arrow::datatypes::{DataType, IntervalUnit};
 
@@ -18,6 +20,7 @@ pub use grouped::in_groups_of_length;
 pub use length::{lengths, with_lengths_of_keys};
 pub use lists::of_intervals;
 pub use parts::part_of_interval;
+pub use scale::IntervalOperators;
 
 pub fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))

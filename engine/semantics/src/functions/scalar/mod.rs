@@ -8,11 +8,13 @@ mod lists;
 mod map_extract;
 mod masked_nulls;
 mod nvl;
+mod regexp_extract;
 mod round;
 mod timezone;
 mod to_char;
 mod to_date;
 mod to_timestamp;
+mod type_name;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::ScalarUDF;
@@ -31,10 +33,10 @@ pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
         .chain([timezone::timezone(config)])
         .chain(to_timestamp::all(config))
         .chain(lists::all())
-        .chain([map_extract::map_extract(), masked_nulls::array_repeat()])
+        .chain([map_extract::map_extract(), masked_nulls::array_repeat(), regexp_extract::regexp_extract()])
         .map(counted);
     // Their results are not larger than their arguments, so nothing is counted.
-    own.chain([get_field::get_field().as_ref().clone()]).chain(bytes::all()).collect()
+    own.chain([get_field::get_field().as_ref().clone(), type_name::type_name()]).chain(bytes::all()).collect()
 }
 
 /// In an `impl ScalarUDFImpl`: delegates the description of the function to `self.inner`.

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator, 
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::Coercion;
-use super::frames::of_peers;
+use super::frames;
 use super::room::{make_room, whole_digits};
 use super::types::{keeps_floats, meet};
 use crate::functions::is_operator_chain;
@@ -75,7 +75,7 @@ impl Exprs<'_> {
                 }
             }
             Expr::ScalarFunction(call) if !is_operator_chain(&call.func) => self.meet_arguments(call)?,
-            Expr::WindowFunction(call) => of_peers(&mut call.params, self.schema)?,
+            Expr::WindowFunction(call) => frames::bounded(&mut call.params, self.schema)?,
             _ => {}
         }
         self.datafusion.f_up(expr)
