@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(expanded("list(DISTINCT a ORDER BY a)"), "array_agg(DISTINCT a ORDER BY a)");
         assert_eq!(
             expanded("count_if(a > 1) FILTER (WHERE b) OVER (PARTITION BY c)"),
-            "count(*) FILTER (WHERE (((a > 1))) AND (b)) OVER (PARTITION BY c)"
+            "count(*) FILTER (WHERE ((a > 1)) AND (b)) OVER (PARTITION BY c)"
         );
         assert!(expanded("mod(a, b) OVER ()").contains("OVER"));
         assert!(expanded("arg_max(a, b ORDER BY c)").contains("ORDER BY of arg_max is not supported"));
