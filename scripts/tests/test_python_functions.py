@@ -68,10 +68,10 @@ class PythonFunctions(unittest.TestCase):
 
     def test_a_table_is_ordered_by_its_columns_alone(self):
         """An order by anything else was silently none."""
-        self.create("first(t TABLE) RETURNS TABLE (a BIGINT)", "def first(t):\n    return t.slice(0, 1)")
+        self.create("first_row(t TABLE) RETURNS TABLE (a BIGINT)", "def first_row(t):\n    return t.slice(0, 1)")
         self.run_sql("CREATE TABLE t AS SELECT a, -a AS b FROM range(100000) AS r(a)")
-        self.assertEqual(self.value("SELECT a FROM first((SELECT a FROM t ORDER BY a DESC))"), 99999)
-        error = self.error("SELECT a FROM first((SELECT a FROM t ORDER BY b))")
+        self.assertEqual(self.value("SELECT a FROM first_row((SELECT a FROM t ORDER BY a DESC))"), 99999)
+        error = self.error("SELECT a FROM first_row((SELECT a FROM t ORDER BY b))")
         self.assertIn("is ordered by what is no column of it; select what it is ordered by", error)
 
     def test_parts_of_arrays_pass(self):
