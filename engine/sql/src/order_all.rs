@@ -15,11 +15,8 @@ pub fn number_all(query: &mut Query) -> Result<(), EngineError> {
     let Some(count) = column_count(&query.body) else {
         return Err(EngineError::unsupported("ORDER BY ALL of *", Some("name the columns, or count them as in ORDER BY 1, 2")));
     };
-    let key = |number: usize| OrderByExpr {
-        expr: Expr::value(Value::Number(number.to_string(), false)),
-        options: options.clone(),
-        with_fill: None,
-    };
+    let key =
+        |number: usize| OrderByExpr { expr: Expr::value(Value::Number(number.to_string(), false)), options: *options, with_fill: None };
     order_by.kind = OrderByKind::Expressions((1..=count).map(key).collect());
     Ok(())
 }

@@ -23,20 +23,20 @@ pub fn accumulator(call: &Call) -> Option<Box<dyn Accumulator>> {
     }
     let call = call.clone();
     Some(match call.function.name() {
-        "sum" => MergedAccumulator::<Sum>::new(call, |sum, _| Ok(sum.value(sum.sum))),
-        "avg" => MergedAccumulator::<Sum>::new(call, |sum, _| Ok(sum.value(sum.sum / sum.count as f64))),
+        "sum" => MergedAccumulator::<Sum>::boxed(call, |sum, _| Ok(sum.value(sum.sum))),
+        "avg" => MergedAccumulator::<Sum>::boxed(call, |sum, _| Ok(sum.value(sum.sum / sum.count as f64))),
         "var" | "var_pop" | "stddev" | "stddev_pop" => {
-            MergedAccumulator::<Moments>::new(call, |m, call| call.result(m.count, &[m.mean_1, m.squares_1]))
+            MergedAccumulator::<Moments>::boxed(call, |m, call| call.result(m.count, &[m.mean_1, m.squares_1]))
         }
         "covar_samp" | "covar_pop" => {
-            MergedAccumulator::<Moments>::new(call, |m, call| call.result(m.count, &[m.mean_1, m.mean_2, m.products]))
+            MergedAccumulator::<Moments>::boxed(call, |m, call| call.result(m.count, &[m.mean_1, m.mean_2, m.products]))
         }
-        "corr" => MergedAccumulator::<Moments>::new(call, |m, call| {
+        "corr" => MergedAccumulator::<Moments>::boxed(call, |m, call| {
             call.result(m.count, &[m.mean_1, m.squares_1, m.mean_2, m.squares_2, m.products])
         }),
         // Their first argument is y, and their state begins with x.
         "regr_slope" | "regr_intercept" | "regr_r2" | "regr_avgx" | "regr_avgy" | "regr_sxx" | "regr_syy" | "regr_sxy" => {
-            MergedAccumulator::<Moments>::new(call, |m, call| {
+            MergedAccumulator::<Moments>::boxed(call, |m, call| {
                 call.result(m.count, &[m.mean_2, m.mean_1, m.squares_2, m.squares_1, m.products])
             })
         }
@@ -171,7 +171,7 @@ struct MergedAccumulator<S> {
 }
 
 impl<S: State> MergedAccumulator<S> {
-    fn new(call: Call, evaluate: Evaluate<S>) -> Box<dyn Accumulator> {
+    fn boxed(call: Call, evaluate: Evaluate<S>) -> Box<dyn Accumulator> {
         Box::new(MergedAccumulator { call, frame: TwoStacks::default(), evaluate })
     }
 }

@@ -58,7 +58,7 @@ impl Unnesting {
         let outside = merge_schema(&plan.inputs());
         let mut found = false;
         for expr in plan.expressions() {
-            found |= expr.exists(|part| Ok(is_unnestable(part, &outside)?))?;
+            found |= expr.exists(|part| is_unnestable(part, &outside))?;
         }
         if !found {
             return Ok(plan);
