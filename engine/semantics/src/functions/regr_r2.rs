@@ -25,10 +25,6 @@ impl AggregateUDFImpl for RegrR2 {
         Ok(Box::new(OneIfFlat(self.inner.accumulator(args)?)))
     }
 
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(OneIfFlat(self.inner.create_sliding_accumulator(args)?)))
-    }
-
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         self.inner.create_groups_accumulator(args)
     }
@@ -43,7 +39,7 @@ impl AggregateUDFImpl for RegrR2 {
 struct OneIfFlat(Box<dyn Accumulator>);
 
 impl Accumulator for OneIfFlat {
-    accumulates_as!(0: update_batch, size, state, merge_batch, retract_batch);
+    accumulates_as!(0: update_batch, size, state, merge_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let is_flat = match self.0.state()?.as_slice() {

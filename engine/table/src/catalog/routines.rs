@@ -40,15 +40,9 @@ fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch
     let text = |value: &dyn Fn(&UserFunction, &FunctionDefinition) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(|(function, _, definition)| value(function, definition)).collect::<StringArray>())
     };
-    let (catalog, namespace) = (text(&|_, _| Some(CATALOG.into())), text(&|function, _| Some(function.object.namespace.clone())));
+    let namespace = text(&|function, _| Some(function.object.namespace.clone()));
     let name = text(&|function, _| Some(function.object.name.clone()));
-    let columns = vec![
-        Arc::clone(&catalog),
-        Arc::clone(&namespace),
-        Arc::clone(&name),
-        catalog,
-        namespace,
-        name,
+    let own = [
         text(&|_, definition| Some(if definition.is_procedure() { "PROCEDURE" } else { "FUNCTION" }.into())),
         Arc::new(BooleanArray::from(vec![None; rows.len()])),
         text(&|_, definition| definition.returns_text()),
@@ -56,7 +50,14 @@ fn routines(schema: SchemaRef, functions: &[UserFunction]) -> Result<RecordBatch
         text(&|function, _| function.object.comment.clone()),
         text(&|function, definition| Some(format!("{}({})", function.object.name, definition.parameters_text()))),
     ];
-    Ok(RecordBatch::try_new(schema, columns)?)
+    named(schema, namespace, name, own)
+}
+
+/// Rows of routines. Each name is there twice, as that of a definition and as that of a routine.
+fn named(schema: SchemaRef, namespace: ArrayRef, name: ArrayRef, own: [ArrayRef; 6]) -> Result<RecordBatch> {
+    let catalog: ArrayRef = Arc::new(StringArray::from(vec![CATALOG; name.len()]));
+    let names = [catalog, namespace, name];
+    Ok(RecordBatch::try_new(schema, names.iter().chain(&names).chain(&own).map(Arc::clone).collect())?)
 }
 
 fn defined(schema: SchemaRef) -> Result<RecordBatch> {
@@ -65,15 +66,8 @@ fn defined(schema: SchemaRef) -> Result<RecordBatch> {
     let rows: Vec<DefinedFunction> = defined_functions().filter(|function| names.insert(function.name)).collect();
     let text =
         |value: &dyn Fn(&DefinedFunction) -> Option<String>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<StringArray>()) };
-    let (catalog, namespace) = (text(&|_| Some(CATALOG.into())), text(&|_| Some(DEFAULT_NAMESPACE.into())));
-    let name = text(&|function| Some(function.name.into()));
-    let columns = vec![
-        Arc::clone(&catalog),
-        Arc::clone(&namespace),
-        Arc::clone(&name),
-        catalog,
-        namespace,
-        name,
+    let (namespace, name) = (text(&|_| Some(DEFAULT_NAMESPACE.into())), text(&|function| Some(function.name.into())));
+    let own = [
         text(&|_| Some("FUNCTION".into())),
         Arc::new(BooleanArray::from(vec![None; rows.len()])),
         text(&|_| None),
@@ -81,7 +75,7 @@ fn defined(schema: SchemaRef) -> Result<RecordBatch> {
         text(&|function| Some(format!("Stands for `{}`.", function.body))),
         text(&|function| Some(format!("{}({})", function.first_name, function.parameters))),
     ];
-    Ok(RecordBatch::try_new(schema, columns)?)
+    named(schema, namespace, name, own)
 }
 
 struct Parameter<'a> {

@@ -115,10 +115,7 @@ fn with<N: arrow::array::ArrowPrimitiveType>(
 ) -> Result<IntervalMonthDayNanoArray> {
     let made: Result<IntervalMonthDayNanoArray, ArrowError> = try_binary(intervals, numbers, scale);
     made.map_err(|error| match error {
-        ArrowError::ArithmeticOverflow(_) => {
-            EngineError::Sql { message: "the result is out of range for INTERVAL".to_string(), position: None, hint: None }
-                .into_datafusion()
-        }
+        ArrowError::ArithmeticOverflow(_) => too_large(),
         other => DataFusionError::from(other),
     })
 }

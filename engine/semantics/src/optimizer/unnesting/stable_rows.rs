@@ -26,10 +26,11 @@ pub fn stable_rows(rows: &LogicalPlan, outer: &[Column]) -> Result<LogicalPlan> 
     let mut names = HashSet::new();
     let stable = rows.clone().transform_up(|node| {
         match node {
-            LogicalPlan::Limit(limit) => with_ties(&limit).map(Transformed::yes),
+            LogicalPlan::Limit(limit) => with_ties(&limit, &names).map(Transformed::yes),
             LogicalPlan::Distinct(Distinct::On(on)) => {
                 let Some(order) = on.sort_expr.clone() else { return Err(unstable()) };
-                if depend(&on.on_expr, &names) || order.iter().any(|key| mentions(&key.expr, &names)) {
+                // One of them under another name would no longer be known.
+                if depend(&on.on_expr, &names) || depend(&on.select_expr, &names) || order.iter().any(|key| mentions(&key.expr, &names)) {
                     return Err(unstable());
                 }
                 let (input, keys) = (on.input.as_ref().clone(), on.on_expr.clone());
@@ -61,6 +62,12 @@ pub fn stable_rows(rows: &LogicalPlan, outer: &[Column]) -> Result<LogicalPlan> 
                 Ok(Transformed::no(LogicalPlan::Projection(projection)))
             }
             node @ (LogicalPlan::SubqueryAlias(_) | LogicalPlan::Sort(_)) => Ok(Transformed::no(node)),
+            // Its columns have the names of the first input.
+            LogicalPlan::Union(union)
+                if union.inputs.iter().any(|input| input.schema().fields().iter().any(|field| names.contains(field.name()))) =>
+            {
+                Err(unstable())
+            }
             node if depend(&node.expressions(), &names) => Err(unstable()),
             node => Ok(Transformed::no(node)),
         }
@@ -79,14 +86,14 @@ fn depend(exprs: &[Expr], names: &HashSet<String>) -> bool {
 }
 
 /// The rows of a LIMIT, and all that are equal in its order to the last one.
-fn with_ties(limit: &Limit) -> Result<LogicalPlan> {
+fn with_ties(limit: &Limit, names: &HashSet<String>) -> Result<LogicalPlan> {
     let (Some(order), SkipType::Literal(skip), FetchType::Literal(fetch)) =
         (order_of_rows(&limit.input), limit.get_skip_type()?, limit.get_fetch_type()?)
     else {
         return Err(unstable());
     };
     let Some(fetch) = fetch else { return Ok(limit.input.as_ref().clone()) };
-    if order.is_empty() {
+    if order.is_empty() || order.iter().any(|key| mentions(&key.expr, names)) {
         return Err(unstable());
     }
     ranked(limit.input.as_ref().clone(), Vec::new(), order, skip.saturating_add(fetch))?.build()
